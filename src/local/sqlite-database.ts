@@ -1,0 +1,114 @@
+import { DatabaseSync } from 'node:sqlite';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { UpkeepError } from '../errors.ts';
+
+const SCHEMA_VERSION = 1;
+const BUSY_TIMEOUT_MS = 250;
+const BUSY_ATTEMPTS = 60;
+const SQLITE_BUSY = 5;
+const SQLITE_LOCKED = 6;
+
+const SCHEMA = `
+  CREATE TABLE IF NOT EXISTS items (
+    pk TEXT NOT NULL, sk TEXT NOT NULL, body TEXT NOT NULL, remove_after INTEGER,
+    PRIMARY KEY (pk, sk)) WITHOUT ROWID;
+  CREATE INDEX IF NOT EXISTS items_by_end ON items (remove_after) WHERE remove_after IS NOT NULL;
+  CREATE TABLE IF NOT EXISTS index_entries (
+    name TEXT NOT NULL, part TEXT NOT NULL, sort NOT NULL, pk TEXT NOT NULL, sk TEXT NOT NULL, body TEXT NOT NULL,
+    PRIMARY KEY (name, part, sort, pk, sk)) WITHOUT ROWID;
+  CREATE TABLE IF NOT EXISTS changes (
+    sequence INTEGER PRIMARY KEY AUTOINCREMENT, pk TEXT NOT NULL, sk TEXT NOT NULL,
+    expired INTEGER NOT NULL, before TEXT, after TEXT);
+  CREATE TABLE IF NOT EXISTS tokens (token TEXT PRIMARY KEY, digest TEXT NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
+  CREATE INDEX IF NOT EXISTS tokens_by_time ON tokens (at);
+  CREATE TABLE IF NOT EXISTS messages (
+    id TEXT PRIMARY KEY, lane TEXT NOT NULL, body TEXT NOT NULL, sent_at INTEGER NOT NULL,
+    visible_at INTEGER NOT NULL, receive_count INTEGER NOT NULL, receipt TEXT) WITHOUT ROWID;
+  CREATE INDEX IF NOT EXISTS messages_by_time ON messages (lane, visible_at);
+  CREATE TABLE IF NOT EXISTS dead_letters (
+    id TEXT PRIMARY KEY, lane TEXT NOT NULL, body TEXT NOT NULL, code TEXT NOT NULL, sentence TEXT NOT NULL,
+    dead_at INTEGER NOT NULL) WITHOUT ROWID;
+`;
+
+/**
+ * Opens (or makes) the file that holds ledger and queue; several processes may have it open.
+ * Errors: LEDGER_NOT_OPENED, LEDGER_SCHEMA_NEWER (permanent).
+ */
+export function openSqliteDatabase(file: string): DatabaseSync {
+  let database: DatabaseSync | undefined;
+  try {
+    database = new DatabaseSync(file, { timeout: 10_000 });
+    database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;');
+    const version = Number(database.prepare('PRAGMA user_version').get()?.user_version ?? 0);
+    if (version > SCHEMA_VERSION) throw newerSchema(file, version);
+    if (version < SCHEMA_VERSION) {
+      database.exec(`BEGIN IMMEDIATE; ${SCHEMA} PRAGMA user_version = ${SCHEMA_VERSION}; COMMIT;`);
+    }
+    database.exec(`PRAGMA busy_timeout = ${BUSY_TIMEOUT_MS}`);
+    return database;
+  } catch (error) {
+    database?.close();
+    if (error instanceof UpkeepError) throw error;
+    throw new UpkeepError(`The ledger file ${file} cannot be opened: ${describe(error)}.`, {
+      code: 'LEDGER_NOT_OPENED',
+      disposition: 'permanent',
+      next: 'Check that its folder exists and can be written, or name another ledger file.',
+      cause: error,
+    });
+  }
+}
+
+/**
+ * Runs `work` inside BEGIN IMMEDIATE; a busy file is tried again with jitter. `work` must not wait for anything.
+ * Errors: LEDGER_UNAVAILABLE (contention) when the file stays busy; nothing is written then.
+ */
+export async function inTransaction<T>(database: DatabaseSync, random: () => number, work: () => T): Promise<T> {
+  for (let attempt = 1; ; attempt += 1) {
+    try {
+      database.exec('BEGIN IMMEDIATE');
+    } catch (error) {
+      if (!isBusy(error)) throw unavailable(error);
+      if (attempt >= BUSY_ATTEMPTS) throw unavailable(error);
+      await sleep(random() * Math.min(200, 5 * 2 ** Math.min(attempt, 6)));
+      continue;
+    }
+    try {
+      const value = work();
+      database.exec('COMMIT');
+      return value;
+    } catch (error) {
+      if (database.isTransaction) database.exec('ROLLBACK');
+      throw error instanceof UpkeepError ? error : unavailable(error);
+    }
+  }
+}
+
+/** Turns an error of SQLite into LEDGER_UNAVAILABLE, the one thing the callers of the ports know. */
+export function unavailable(error: unknown): UpkeepError {
+  return new UpkeepError(`The ledger file could not be read or written: ${describe(error)}.`, {
+    code: 'LEDGER_UNAVAILABLE',
+    disposition: 'contention',
+    next: 'It is tried again; if it stays, look for a full disk or a process that holds the file.',
+    cause: error,
+  });
+}
+
+function newerSchema(file: string, version: number): UpkeepError {
+  return new UpkeepError(
+    `The ledger file ${file} was written by a newer release (layout ${version}, known is ${SCHEMA_VERSION}).`,
+    {
+      code: 'LEDGER_SCHEMA_NEWER',
+      disposition: 'permanent',
+      next: 'Use the newer release, or name another ledger file.',
+    },
+  );
+}
+
+function isBusy(error: unknown): boolean {
+  const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : 0;
+  return code === SQLITE_BUSY || code === SQLITE_LOCKED;
+}
+
+function describe(error: unknown): string {
+  return error instanceof Error ? error.message : String(error);
+}

@@ -1,0 +1,188 @@
+import { LONGEST_LIFE_MS } from './cooldown.ts';
+import { dependencyCycle } from './errors.ts';
+import {
+  aliasKey,
+  edgeKey,
+  FIRST_NUDGE_MS,
+  newTaskItem,
+  QUEUED_ONLY,
+  type TaskRecord,
+  taskKey,
+  ttlSeconds,
+  waitingAttributes,
+} from './items.ts';
+import type { AttributeValue, Condition, Write } from './ports.ts';
+import type { OpenTasks } from './store-items.ts';
+import { hasEnded, type Task, type TaskRequest } from './task.ts';
+
+export const MAX_REASONS = 20;
+
+export const STILL_UNDONE: Condition = {
+  test: 'any',
+  of: [
+    { test: 'equals', attribute: 'state', value: 'waiting' },
+    { test: 'equals', attribute: 'state', value: 'queued' },
+    { test: 'equals', attribute: 'state', value: 'running' },
+  ],
+};
+
+export interface AdmissionInput {
+  readonly request: TaskRequest;
+  readonly id: string;
+  /** False when nobody knows the id but this call: such a request leaves no ALIAS. */
+  readonly named: boolean;
+  /** Resolved and not failed. */
+  readonly dependencies: readonly TaskRecord[];
+  readonly open: OpenTasks;
+  readonly next: TaskRecord | undefined;
+  readonly current: TaskRecord | undefined;
+  readonly now: number;
+  readonly historyMs: number;
+}
+
+export interface AdmissionPlan {
+  readonly taskId: string;
+  readonly task: Task;
+  readonly joined: boolean;
+  /** Everything but the write of OPEN, which a settle has to combine with its own. Empty: nothing changes. */
+  readonly writes: readonly Write[];
+  readonly open: OpenTasks;
+}
+
+/** Decides whether a request makes a task or joins one, and with which writes. Throws DEPENDENCY_CYCLE. */
+export function planAdmission(input: AdmissionInput): AdmissionPlan {
+  const undone = input.dependencies.filter((dependency) => !hasEnded(dependency.task.state));
+  const { next, current } = input;
+  if (next) return planJoin(input, next, undone);
+  if (current?.task.state === 'queued' && undone.length === 0) return planJoin(input, current, undone);
+  return planTask(input, undone);
+}
+
+function planTask(input: AdmissionInput, undone: readonly TaskRecord[]): AdmissionPlan {
+  const { request, id, now } = input;
+  const ranks = input.dependencies.map((dependency) => dependency.task.rank);
+  const task: Task = {
+    id,
+    kind: request.kind,
+    target: request.target,
+    state: undone.length > 0 ? 'waiting' : 'queued',
+    reasons: request.reason ? [request.reason] : [],
+    reasonCount: request.reason ? 1 : 0,
+    dependsOn: input.dependencies.map((dependency) => dependency.task.id),
+    undone: undone.map((dependency) => dependency.task.id),
+    rank: ranks.length === 0 ? 0 : 1 + Math.max(...ranks),
+    force: request.force === true,
+    attempts: 0,
+    failures: 0,
+    createdAt: now,
+  };
+  const writes: Write[] = [{ kind: 'put', item: newTaskItem(task, now), when: [{ test: 'absent' }] }];
+  if (input.named) writes.push({ kind: 'check', key: aliasKey(id), when: [{ test: 'absent' }] });
+  writes.push(...forceCurrent(input, undone), ...edges(id, undone));
+  return { taskId: id, task, joined: false, writes, open: { ...input.open, next: id } };
+}
+
+function planJoin(input: AdmissionInput, into: TaskRecord, undone: readonly TaskRecord[]): AdmissionPlan {
+  const { request, now } = input;
+  const { task } = into;
+  const added = undone.filter((dependency) => !task.undone.includes(dependency.task.id));
+  const rank = rankAfterJoin(into, added);
+  const reason = request.reason !== undefined && !task.reasons.includes(request.reason) ? request.reason : undefined;
+  const force = request.force === true && !task.force;
+  const set: Record<string, AttributeValue> = {};
+  if (reason !== undefined) {
+    set.reasonCount = task.reasonCount + 1;
+    if (task.reasons.length < MAX_REASONS) set.reasons = [...task.reasons, reason];
+  }
+  if (force) set.force = true;
+  if (force && task.state === 'queued') set.nudgeAt = now + FIRST_NUDGE_MS;
+  const addedIds = added.map((dependency) => dependency.task.id);
+  if (added.length > 0) {
+    set.dependsOn = [...task.dependsOn, ...addedIds.filter((id) => !task.dependsOn.includes(id))];
+    set.rank = rank;
+    if (task.state === 'queued') Object.assign(set, { state: 'waiting', ...waitingAttributes(task.id, now) });
+  }
+  const becomesWaiting = set.state === 'waiting';
+  if (becomesWaiting) delete set.nudgeAt;
+  const when: Condition[] = [
+    { test: 'equals', attribute: 'state', value: task.state },
+    { test: 'equals', attribute: 'attempts', value: task.attempts },
+    { test: 'equals', attribute: 'reasonCount', value: task.reasonCount },
+    { test: 'equals', attribute: 'rank', value: task.rank },
+  ];
+  if (rank !== task.rank) when.push({ test: 'lacks', attribute: 'hasDependents' });
+  const forced = into === input.current ? [] : forceCurrent(input, undone);
+  const changes = Object.keys(set).length > 0 || added.length > 0;
+  const writes: Write[] = [];
+  if (changes) {
+    const remove = becomesWaiting ? QUEUED_ONLY : [];
+    writes.push({ kind: 'update', key: taskKey(task.id), set, remove, add: { undone: addedIds }, when });
+  } else if (input.named) writes.push({ kind: 'check', key: taskKey(task.id), when });
+  writes.push(...forced, ...edges(task.id, added));
+  if (input.named) writes.push(...alias(input, task));
+  const after: Task = {
+    ...task,
+    ...(becomesWaiting ? { state: 'waiting' as const } : {}),
+    reasons: Array.isArray(set.reasons) ? set.reasons : task.reasons,
+    undone: [...task.undone, ...addedIds],
+    force: task.force || force,
+  };
+  return { taskId: task.id, task: after, joined: true, writes, open: input.open };
+}
+
+/** A rank may rise while nothing depends on the task; afterwards it is fixed, so that no walk is ever needed. */
+function rankAfterJoin(into: TaskRecord, added: readonly TaskRecord[]): number {
+  const needed = Math.max(into.task.rank, ...added.map((dependency) => dependency.task.rank + 1));
+  const culprit = added.find((dependency) => dependency.task.rank >= into.task.rank);
+  const self = added.find((dependency) => dependency.task.id === into.task.id);
+  if (self) throw dependencyCycle(into.task.id, self.task.id);
+  if (culprit && into.hasDependents) throw dependencyCycle(into.task.id, culprit.task.id);
+  return needed;
+}
+
+/** A forced request waits behind a queued `current`, so that one has to pass its cooldown, too. */
+function forceCurrent(input: AdmissionInput, undone: readonly TaskRecord[]): readonly Write[] {
+  const current = input.current?.task;
+  if (!input.request.force || current?.state !== 'queued' || current.force) return [];
+  if (undone.some((dependency) => dependency.task.id === current.id)) return [];
+  return [
+    {
+      kind: 'update',
+      key: taskKey(current.id),
+      set: { force: true, nudgeAt: input.now + FIRST_NUDGE_MS },
+      when: [
+        { test: 'equals', attribute: 'state', value: 'queued' },
+        { test: 'equals', attribute: 'attempts', value: current.attempts },
+      ],
+    },
+  ];
+}
+
+/** For each dependency the edge, and the proof that it has not ended: an edge written after its end would wait for ever. */
+function edges(dependent: string, undone: readonly TaskRecord[]): readonly Write[] {
+  return undone.flatMap((dependency): readonly Write[] => {
+    const id = dependency.task.id;
+    const when = [STILL_UNDONE, { test: 'equals', attribute: 'rank', value: dependency.task.rank } as const];
+    const key = taskKey(id);
+    return [
+      dependency.hasDependents
+        ? { kind: 'check', key, when }
+        : { kind: 'update', key, set: { hasDependents: true }, when },
+      { kind: 'put', item: { ...edgeKey(id, dependent), attributes: { dependent } }, when: [] },
+    ];
+  });
+}
+
+function alias(input: AdmissionInput, task: Task): readonly Write[] {
+  const attributes = {
+    taskId: task.id,
+    kind: task.kind,
+    target: task.target,
+    // The joined task may be open for its longest life before its own history begins.
+    removeAfter: ttlSeconds(input.now, input.historyMs + LONGEST_LIFE_MS),
+  };
+  return [
+    { kind: 'put', item: { ...aliasKey(input.id), attributes }, when: [{ test: 'absent' }] },
+    { kind: 'check', key: taskKey(input.id), when: [{ test: 'absent' }] },
+  ];
+}

@@ -1,0 +1,147 @@
+import { errorRecord, typedErrorIn, type UpkeepError } from '../errors.ts';
+import type { AttemptEnd, Claim, Lifecycle } from './api.ts';
+import { deadlineReached, leaseLost, shutdown } from './errors.ts';
+import type { Clock } from './ports.ts';
+import { RENEW_EVERY_MS } from './store-items.ts';
+import type { AttemptContext, Perform } from './task.ts';
+
+/** Kept before the lease's end and before the deadline: what runs then must not be there any more. */
+export const RESERVE_MS = 30_000;
+const RENEW_AGAIN_MS = 5_000;
+
+export interface AttemptOptions {
+  readonly claim: Claim;
+  readonly perform: Perform;
+  readonly lifecycle: Pick<Lifecycle, 'renew' | 'baseVersion'>;
+  readonly clock: Clock;
+  /** Ends the process at once. Called when a native call may commit under a lease or a time that is over. */
+  readonly exit: (error: UpkeepError) => void;
+  /** On the monotonic clock; Infinity where there is none. */
+  readonly deadlineAt: number;
+  readonly shutdownSignal?: AbortSignal;
+  readonly onProgress?: (line: string) => void;
+}
+
+/*
+ * claim        renew        renew                        lease end
+ *   |--- 60 s ---|--- 60 s ---| x  x  x (5 s apart) ... |--- 30 s ---|
+ *                                                       ^ lost: abort; with a native call in flight: exit
+ */
+
+/** Runs the work of a claim with its lease kept alive, and says how it ended. Never throws for the work's errors. */
+export async function runAttempt(options: AttemptOptions): Promise<AttemptEnd> {
+  const { claim, clock, exit } = options;
+  const { target } = claim.task;
+  const stop = new AbortController();
+  let leaseEndsAt = claim.leaseEndsAt;
+  let inFlight = 0;
+  /** Lost or ended: the lease is watched and renewed no more, not even by an answer that comes now. */
+  let over = false;
+  let cancelRenewal = (): void => {};
+  let cancelLeaseEnd = (): void => {};
+
+  function abort(reason: UpkeepError, exitNow: boolean): void {
+    if (!stop.signal.aborted) stop.abort(reason);
+    if (exitNow && inFlight > 0) exit(reason);
+  }
+
+  function unwatch(): void {
+    over = true;
+    cancelRenewal();
+    cancelLeaseEnd();
+  }
+
+  function lose(error: UpkeepError): void {
+    unwatch();
+    abort(error, true);
+  }
+
+  function keepUntil(endsAt: number): void {
+    leaseEndsAt = endsAt;
+    cancelLeaseEnd();
+    if (over) return;
+    cancelLeaseEnd = clock.after(Math.max(0, endsAt - RESERVE_MS - clock.monotonic()), () =>
+      lose(leaseLost(target, 'it could not be renewed in time')),
+    );
+  }
+
+  async function renewOnce(): Promise<void> {
+    try {
+      keepUntil(await options.lifecycle.renew(claim));
+    } catch (error) {
+      const typed = typedErrorIn(error);
+      if (typed?.code === 'LEASE_LOST') lose(typed);
+      throw error;
+    }
+  }
+
+  function scheduleRenewal(delayMs: number): void {
+    if (over) return;
+    cancelRenewal = clock.after(delayMs, () => {
+      renewOnce().then(
+        () => scheduleRenewal(RENEW_EVERY_MS),
+        // The ledger was not reached, and the lease's end is being watched. After a loss nothing is scheduled.
+        () => scheduleRenewal(RENEW_AGAIN_MS),
+      );
+    });
+  }
+
+  function assertRunning(): void {
+    if (!stop.signal.aborted && clock.monotonic() >= leaseEndsAt - RESERVE_MS) {
+      lose(leaseLost(target, 'its time was over before it was renewed'));
+    }
+    stop.signal.throwIfAborted();
+  }
+
+  const context: AttemptContext = {
+    task: claim.task,
+    attempt: claim.task.attempts,
+    signal: stop.signal,
+    remainingMs: () => Math.max(0, options.deadlineAt - RESERVE_MS - clock.monotonic()),
+    async fence() {
+      stop.signal.throwIfAborted();
+      await renewOnce();
+      assertRunning();
+    },
+    baseVersion: (current) => options.lifecycle.baseVersion(claim, current),
+    async native(run) {
+      assertRunning();
+      inFlight += 1;
+      try {
+        return await run();
+      } finally {
+        inFlight -= 1;
+      }
+    },
+    progress: (line) => options.onProgress?.(line),
+  };
+
+  const onShutdown = (): void => abort(shutdown(target), false);
+  const left = options.deadlineAt - RESERVE_MS - clock.monotonic();
+  const cancelDeadline = Number.isFinite(left)
+    ? clock.after(Math.max(0, left), () => abort(deadlineReached(target), true))
+    : (): void => {};
+  keepUntil(leaseEndsAt);
+  scheduleRenewal(RENEW_EVERY_MS);
+  options.shutdownSignal?.addEventListener('abort', onShutdown);
+  try {
+    if (options.shutdownSignal?.aborted) onShutdown();
+    stop.signal.throwIfAborted();
+    return { end: 'done', result: await options.perform(context) };
+  } catch (error) {
+    return endAfter(error, stop.signal);
+  } finally {
+    unwatch();
+    cancelDeadline();
+    options.shutdownSignal?.removeEventListener('abort', onShutdown);
+  }
+}
+
+/** What stopped the work tells more than what the work threw since it was stopped. */
+function endAfter(error: unknown, signal: AbortSignal): AttemptEnd {
+  const record = errorRecord(error);
+  if (!signal.aborted || record.disposition === 'permanent') return { end: 'error', error: record };
+  const reason = errorRecord(signal.reason);
+  if (reason.code === 'SHUTDOWN') return { end: 'released', error: reason };
+  return { end: 'error', error: record.code === 'UNEXPECTED' ? reason : record };
+}

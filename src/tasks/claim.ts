@@ -1,0 +1,167 @@
+import type { Claim, ClaimOutcome } from './api.ts';
+import { healthKey, leaseKey, openKey, QUEUED_ONLY, type TaskRecord, taskKey } from './items.ts';
+import { endLostAttempt, renew } from './lease.ts';
+import { findTask, type Parts, transact, untilWritten } from './parts.ts';
+import type { Write } from './ports.ts';
+import { coolingUntil, runnableTasks } from './runnable.ts';
+import {
+  changeOpen,
+  isExpired,
+  LEASE_MS,
+  type Lease,
+  type OpenTasks,
+  readHealth,
+  readLease,
+  readOpen,
+  takeLease,
+} from './store-items.ts';
+import { type Health, hasEnded, TASK_KINDS } from './task.ts';
+
+/** For so long after a release the kind that ran last lets another runnable kind go first. */
+export const TURN_MS = 30_000;
+
+export interface ClaimRequest {
+  readonly taskId: string;
+  readonly claimId: string;
+  readonly holder: string;
+}
+
+/** Answers without a write where that can be said; else takes task and lease in one transaction. */
+export function claim(parts: Parts, request: ClaimRequest): Promise<ClaimOutcome> {
+  return untilWritten<ClaimOutcome>(parts, `claim ${request.taskId}`, async () => {
+    const record = await findTask(parts, request.taskId);
+    if (!record) return { outcome: 'unknown' };
+    const { task } = record;
+    if (hasEnded(task.state)) return { outcome: 'finished', state: task.state };
+    if (task.state === 'waiting') return { outcome: 'waiting' };
+    if (task.state === 'running' && record.claimId === request.claimId) return adopt(parts, record, request.claimId);
+    const store = await readStore(parts, record);
+    if (store.lease.holder) return meetHolder(parts, task.target, store.lease);
+    if (task.state === 'running') return 'changed';
+    return (await refuse(parts, record, store)) ?? take(parts, request, record, store);
+  });
+}
+
+interface Store {
+  readonly lease: Lease;
+  readonly health: Health;
+  readonly open: OpenTasks;
+}
+
+async function readStore(parts: Parts, { task }: TaskRecord): Promise<Store> {
+  const { target, kind } = task;
+  const [lease, health, open] = await parts.ledger.getMany([
+    leaseKey(target),
+    healthKey(target, kind),
+    openKey(target, kind),
+  ]);
+  return { lease: readLease(lease), health: readHealth(health, target, kind), open: readOpen(open) };
+}
+
+/** The claim of this claimId was written and its answer lost: it is renewed, since nobody knows how long that took. */
+async function adopt(parts: Parts, record: TaskRecord, claimId: string): Promise<ClaimOutcome> {
+  const held: Claim = { task: record.task, claimId, token: record.token ?? 0, leaseEndsAt: 0 };
+  return { outcome: 'claimed', adopted: true, claim: { ...held, leaseEndsAt: await renew(parts, held) } };
+}
+
+/** An expired lease is never taken over: its attempt is ended first, then everything is read again. */
+async function meetHolder(parts: Parts, target: string, lease: Lease): Promise<ClaimOutcome | 'changed'> {
+  const { holder } = lease;
+  if (holder && isExpired(holder, parts.clock.now(), parts.holderGone)) {
+    await endLostAttempt(parts, target);
+    return 'changed';
+  }
+  return { outcome: 'busy', because: `${holder?.kind} task ${holder?.taskId} holds the lease` };
+}
+
+async function refuse(parts: Parts, { task }: TaskRecord, store: Store): Promise<ClaimOutcome | undefined> {
+  const now = parts.clock.now();
+  const until = coolingUntil(task, store.health, now);
+  if (until !== undefined) return { outcome: 'cooling', until };
+  const { current } = store.open;
+  if (current !== undefined && current !== task.id) {
+    return { outcome: 'busy', because: `${current} of the same kind began before and has not ended` };
+  }
+  const { lastKind, releasedAt } = store.lease;
+  const sinceRelease = now - (releasedAt ?? Number.NEGATIVE_INFINITY);
+  if (lastKind !== task.kind || sinceRelease < 0 || sinceRelease >= TURN_MS) return undefined;
+  const others = await runnableTasks(
+    parts,
+    task.target,
+    TASK_KINDS.filter((kind) => kind !== task.kind),
+  );
+  const [other] = others;
+  return other ? { outcome: 'busy', because: `it is the turn of ${other.kind} task ${other.id}` } : undefined;
+}
+
+async function take(
+  parts: Parts,
+  { claimId, holder }: ClaimRequest,
+  record: TaskRecord,
+  store: Store,
+): Promise<ClaimOutcome | 'changed'> {
+  const { task } = record;
+  const sentAt = parts.clock.monotonic();
+  const now = parts.clock.now();
+  const token = store.lease.token + 1;
+  const begun = {
+    state: 'running' as const,
+    force: false,
+    attempts: task.attempts + 1,
+    startedAt: task.startedAt ?? now,
+    attemptStartedAt: now,
+  };
+  const writes: readonly Write[] = [
+    {
+      kind: 'update',
+      key: taskKey(task.id),
+      set: { ...begun, claimId, token },
+      remove: QUEUED_ONLY,
+      when: [
+        { test: 'equals', attribute: 'state', value: 'queued' },
+        { test: 'equals', attribute: 'attempts', value: task.attempts },
+        { test: 'equals', attribute: 'force', value: task.force },
+      ],
+    },
+    takeLease(task.target, store.lease, {
+      claimId,
+      taskId: task.id,
+      kind: task.kind,
+      process: holder,
+      expiresAt: now + LEASE_MS,
+    }),
+    becomesCurrent(task.id, record, store.open),
+    sameCooldown(record, store.health),
+  ];
+  const result = await transact(parts, writes);
+  if (!result.written) return 'changed';
+  const { notBefore: _past, ...rest } = task;
+  return {
+    outcome: 'claimed',
+    adopted: false,
+    claim: { task: { ...rest, ...begun }, claimId, token, leaseEndsAt: sentAt + LEASE_MS },
+  };
+}
+
+function becomesCurrent(id: string, { task }: TaskRecord, open: OpenTasks): Write {
+  if (open.current === id) {
+    return {
+      kind: 'check',
+      key: openKey(task.target, task.kind),
+      when: [{ test: 'equals', attribute: 'current', value: id }],
+    };
+  }
+  const { next, ...rest } = open;
+  const after = next === undefined || next === id ? { ...rest, current: id } : { next, current: id };
+  return changeOpen(task.target, task.kind, open, after);
+}
+
+/** The health was read apart from the lease: a cooldown that began in between must not be passed. */
+function sameCooldown({ task }: TaskRecord, { cooldownUntil }: Health): Write {
+  const attribute = 'cooldownUntil';
+  const same =
+    cooldownUntil === undefined
+      ? ({ test: 'lacks', attribute } as const)
+      : ({ test: 'equals', attribute, value: cooldownUntil } as const);
+  return { kind: 'check', key: healthKey(task.target, task.kind), when: [same] };
+}

@@ -1,0 +1,121 @@
+import { errorRecord } from '../errors.ts';
+import { dependencyFailed } from './errors.ts';
+import {
+  EDGE_PREFIX,
+  edgeKey,
+  FIRST_NUDGE_MS,
+  openKey,
+  QUEUED_ONLY,
+  queuedAttributes,
+  reader,
+  readTask,
+  storedError,
+  type TaskRecord,
+  taskKey,
+  ttlSeconds,
+  WAITING_ONLY,
+} from './items.ts';
+import { type Parts, transact, untilWritten } from './parts.ts';
+import type { Write } from './ports.ts';
+import { endedAttributes } from './settle-plan.ts';
+import { changeOpen, type OpenTasks, readOpen } from './store-items.ts';
+import { hasEnded, type Task } from './task.ts';
+
+const EDGES_A_PAGE = 100;
+
+/**
+ * Tells every dependent that the task has ended, does what else must follow it, and only then gives the task its time
+ * to live: history never expires while somebody still waits for it. Safe to repeat.
+ */
+export async function tellDependents(
+  parts: Parts,
+  record: TaskRecord,
+  beforeExpiry: () => Promise<void>,
+): Promise<void> {
+  const { task } = record;
+  if (record.told || !hasEnded(task.state)) return;
+  let after: string | undefined;
+  do {
+    const page = await parts.ledger.query({
+      pk: taskKey(task.id).pk,
+      skPrefix: EDGE_PREFIX,
+      limit: EDGES_A_PAGE,
+      ...(after === undefined ? {} : { after }),
+    });
+    for (const edge of page.items) await release(parts, reader(edge.attributes).text('dependent'), task);
+    after = page.next;
+  } while (after !== undefined);
+  await beforeExpiry();
+  await transact(parts, [
+    {
+      kind: 'update',
+      key: taskKey(task.id),
+      set: { removeAfter: ttlSeconds(parts.clock.now(), parts.settings.taskHistoryMs) },
+      remove: ['untoldShard'],
+      when: [
+        { test: 'equals', attribute: 'state', value: task.state },
+        { test: 'lacks', attribute: 'removeAfter' },
+      ],
+    },
+  ]);
+}
+
+/** Takes one ended dependency from one dependent; whoever takes the last one makes it queued. */
+export function release(parts: Parts, dependentId: string, ended: Pick<Task, 'id' | 'state' | 'error'>): Promise<void> {
+  return untilWritten<undefined>(parts, `release ${dependentId}`, async () => {
+    const item = await parts.ledger.get(taskKey(dependentId));
+    const dependent = item && readTask(item).task;
+    const edge: Write = { kind: 'delete', key: edgeKey(ended.id, dependentId), when: [] };
+    if (dependent?.state !== 'waiting' || !dependent.undone.includes(ended.id)) {
+      await transact(parts, [edge]);
+      return undefined;
+    }
+    const writes =
+      ended.state === 'done' ? [unblock(parts, dependent, ended.id)] : await failDependent(parts, dependent, ended);
+    const result = await transact(parts, [...writes, edge]);
+    return result.written ? undefined : 'changed';
+  });
+}
+
+/** The size of the set decides, never a counter: a record that comes twice finds its id gone. */
+function unblock(parts: Parts, dependent: Task, endedId: string): Write {
+  const last = dependent.undone.length === 1;
+  const now = parts.clock.now();
+  return {
+    kind: 'update',
+    key: taskKey(dependent.id),
+    take: { undone: [endedId] },
+    set: last ? { state: 'queued', ...queuedAttributes(dependent, now + FIRST_NUDGE_MS) } : {},
+    remove: last ? WAITING_ONLY : [],
+    when: [
+      { test: 'equals', attribute: 'state', value: 'waiting' },
+      { test: 'contains', attribute: 'undone', value: endedId },
+      { test: 'size', attribute: 'undone', value: dependent.undone.length },
+    ],
+  };
+}
+
+async function failDependent(
+  parts: Parts,
+  dependent: Task,
+  ended: Pick<Task, 'id' | 'error'>,
+): Promise<readonly Write[]> {
+  const { id, target, kind } = dependent;
+  const open = readOpen(await parts.ledger.get(openKey(target, kind)));
+  const error = errorRecord(dependencyFailed(ended.id, ended.error?.message));
+  const failed: Write = {
+    kind: 'update',
+    key: taskKey(id),
+    set: { state: 'failed', error: storedError(error), ...endedAttributes(id, parts.clock.now()) },
+    remove: [...WAITING_ONLY, ...QUEUED_ONLY],
+    when: [
+      { test: 'equals', attribute: 'state', value: 'waiting' },
+      { test: 'contains', attribute: 'undone', value: ended.id },
+    ],
+  };
+  return [failed, changeOpen(target, kind, open, without(open, id))];
+}
+
+function without(open: OpenTasks, id: string): OpenTasks {
+  return Object.fromEntries(Object.entries(open).filter(([, one]) => one !== id));
+}

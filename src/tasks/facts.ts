@@ -1,0 +1,55 @@
+import type { StoredFacts } from './api.ts';
+import { factsKey, reader, shardOf, shards, sortableTime } from './items.ts';
+import { mergedPage } from './pages.ts';
+import { type Parts, transact } from './parts.ts';
+import type { Item } from './ports.ts';
+
+/** Keeps an observation unless a newer one is there; false then. */
+export async function putFacts(parts: Parts, facts: StoredFacts & { readonly need: number }): Promise<boolean> {
+  const { target, observedAt, need } = facts;
+  const result = await transact(parts, [
+    {
+      kind: 'update',
+      key: factsKey(target),
+      set: {
+        target,
+        observedAt,
+        facts: JSON.stringify(facts.facts),
+        needShard: shardOf(target),
+        needSort: `${sortableTime(need)}#${target}`,
+      },
+      when: [
+        {
+          test: 'any',
+          of: [
+            { test: 'lacks', attribute: 'observedAt' },
+            { test: 'less', attribute: 'observedAt', value: observedAt },
+          ],
+        },
+      ],
+    },
+  ]);
+  return result.written;
+}
+
+export async function getFacts(parts: Parts, target: string): Promise<StoredFacts | undefined> {
+  const item = await parts.ledger.get(factsKey(target));
+  return item && readFacts(item);
+}
+
+/** All stores' facts by need, greatest first. */
+export async function listFacts(parts: Parts, page: { readonly limit: number; readonly after?: string }) {
+  const hints = await mergedPage(parts, { index: 'needs', partitions: shards, sort: 'needSort', ...page });
+  const items = await readItems(parts, hints.entries);
+  return { facts: items.map(readFacts), next: hints.next };
+}
+
+async function readItems(parts: Parts, entries: readonly Item[]): Promise<readonly Item[]> {
+  const items = await parts.ledger.getMany(entries.map(({ pk, sk }) => ({ pk, sk })));
+  return items.filter((item) => item !== undefined);
+}
+
+function readFacts(item: Item): StoredFacts {
+  const get = reader(item.attributes);
+  return { target: get.text('target'), observedAt: get.number('observedAt') ?? 0, facts: get.json('facts') };
+}

@@ -1,0 +1,190 @@
+import type { ErrorRecord } from '../errors.ts';
+import type { Attributes, AttributeValue, Item, ItemKey } from './ports.ts';
+import { SHARDS, TTL_ATTRIBUTE } from './ports.ts';
+import type { Task, TaskKind, TaskState, WorkResult } from './task.ts';
+
+/** A task with what only the lifecycle needs. */
+export interface TaskRecord {
+  readonly task: Task;
+  /** Of the running attempt. */
+  readonly claimId?: string;
+  /** Of the attempt that was settled last: how a settle whose answer was lost is known again. */
+  readonly settledBy?: string;
+  readonly token?: number;
+  readonly nudgeAt?: number;
+  readonly nudgeStepMs: number;
+  /** Contentions in a row. */
+  readonly contentions: number;
+  /** Set with the first edge from this task; from then on its rank is fixed. */
+  readonly hasDependents: boolean;
+  /** True when dependents were told and the item has its time to live. */
+  readonly told: boolean;
+}
+
+export const FIRST_NUDGE_MS = 60_000;
+export const JUDGE_AFTER_MS = 15 * 60_000;
+
+export const taskKey = (id: string): ItemKey => ({ pk: `TASK#${id}`, sk: 'TASK' });
+export const aliasKey = (id: string): ItemKey => ({ pk: `TASK#${id}`, sk: 'ALIAS' });
+export const edgeKey = (dependency: string, dependent: string): ItemKey => ({
+  pk: `TASK#${dependency}`,
+  sk: `${EDGE_PREFIX}${dependent}`,
+});
+export const openKey = (target: string, kind: TaskKind): ItemKey => ({ pk: storePk(target), sk: `OPEN#${kind}` });
+export const leaseKey = (target: string): ItemKey => ({ pk: storePk(target), sk: 'LEASE' });
+export const healthKey = (target: string, kind: TaskKind): ItemKey => ({ pk: storePk(target), sk: `HEALTH#${kind}` });
+export const factsKey = (target: string): ItemKey => ({ pk: storePk(target), sk: 'FACTS' });
+/** `at` is the start of the attempt, so that a settle that is repeated writes the same key. */
+export const compactionKey = (target: string, at: number, taskId: string): ItemKey => ({
+  pk: storePk(target),
+  sk: `${COMPACTION_PREFIX}${sortableTime(at)}#${taskId}`,
+});
+
+export const EDGE_PREFIX = 'EDGE#';
+export const COMPACTION_PREFIX = 'COMPACTION#';
+const STORE_PREFIX = 'STORE#';
+
+export function storePk(target: string): string {
+  return `${STORE_PREFIX}${target}`;
+}
+
+export function targetOfKey(key: ItemKey): string {
+  return key.pk.slice(STORE_PREFIX.length);
+}
+
+/** Epoch milliseconds as text that sorts as the number does. */
+export function sortableTime(at: number): string {
+  return String(Math.max(0, Math.floor(at))).padStart(15, '0');
+}
+
+/** 0 to SHARDS - 1, the same for the same name everywhere (FNV-1a). */
+export function shardOf(name: string): string {
+  let hash = 0x811c9dc5;
+  for (let index = 0; index < name.length; index += 1) {
+    hash = Math.imul(hash ^ name.charCodeAt(index), 0x01000193) >>> 0;
+  }
+  return String(hash % SHARDS);
+}
+
+export const shards: readonly string[] = Array.from({ length: SHARDS }, (_, index) => String(index));
+
+/** What a task in `queued` has and no other: the entry of the queued index. */
+export function queuedAttributes(task: { id: string; kind: TaskKind }, nudgeAt: number): Attributes {
+  return { queuedShard: `${task.kind}#${shardOf(task.id)}`, nudgeAt, nudgeStepMs: FIRST_NUDGE_MS };
+}
+export const QUEUED_ONLY = ['queuedShard', 'nudgeAt', 'nudgeStepMs', 'notBefore'] as const;
+
+export function waitingAttributes(id: string, now: number): Attributes {
+  return { waitingShard: shardOf(id), judgeAt: now + JUDGE_AFTER_MS };
+}
+export const WAITING_ONLY = ['waitingShard', 'judgeAt'] as const;
+
+/** The item of a task that was just admitted. */
+export function newTaskItem(task: Task, now: number): Item {
+  const attributes: Record<string, AttributeValue> = {
+    id: task.id,
+    kind: task.kind,
+    target: task.target,
+    state: task.state,
+    reasons: task.reasons,
+    reasonCount: task.reasonCount,
+    dependsOn: task.dependsOn,
+    rank: task.rank,
+    force: task.force,
+    attempts: 0,
+    failures: 0,
+    contentions: 0,
+    createdAt: task.createdAt,
+    recentShard: shardOf(task.id),
+    recentSort: `${sortableTime(task.createdAt)}#${task.id}`,
+    ...(task.state === 'waiting' ? waitingAttributes(task.id, now) : queuedAttributes(task, now + FIRST_NUDGE_MS)),
+  };
+  if (task.undone.length > 0) attributes.undone = new Set(task.undone);
+  return { ...taskKey(task.id), attributes };
+}
+
+export function readTask(item: Item): TaskRecord {
+  const get = reader(item.attributes);
+  const result = get.json<WorkResult>('result');
+  const task = {
+    id: get.text('id'),
+    kind: get.text('kind') as TaskKind,
+    target: get.text('target'),
+    state: get.text('state') as TaskState,
+    reasons: get.list('reasons'),
+    reasonCount: get.number('reasonCount') ?? 0,
+    dependsOn: get.list('dependsOn'),
+    undone: get.list('undone'),
+    rank: get.number('rank') ?? 0,
+    force: item.attributes.force === true,
+    attempts: get.number('attempts') ?? 0,
+    failures: get.number('failures') ?? 0,
+    createdAt: get.number('createdAt') ?? 0,
+    ...defined({
+      notBefore: get.number('notBefore'),
+      firstBaseVersion: get.number('firstBaseVersion'),
+      result,
+      error: get.json<ErrorRecord>('error'),
+      startedAt: get.number('startedAt'),
+      attemptStartedAt: get.number('attemptStartedAt'),
+      endedAt: get.number('endedAt'),
+      partial: result?.partial,
+    }),
+  };
+  return {
+    task,
+    nudgeStepMs: get.number('nudgeStepMs') ?? FIRST_NUDGE_MS,
+    contentions: get.number('contentions') ?? 0,
+    hasDependents: item.attributes.hasDependents === true,
+    told: item.attributes[TTL_ATTRIBUTE] !== undefined,
+    ...defined({
+      claimId: get.optionalText('claimId'),
+      settledBy: get.optionalText('settledBy'),
+      token: get.number('token'),
+      nudgeAt: get.number('nudgeAt'),
+    }),
+  };
+}
+
+/** Typed reading of attributes; an attribute of another type reads as absent. */
+export function reader(attributes: Attributes) {
+  const optionalText = (name: string): string | undefined => {
+    const value = attributes[name];
+    return typeof value === 'string' ? value : undefined;
+  };
+  return {
+    optionalText,
+    text: (name: string): string => optionalText(name) ?? '',
+    number: (name: string): number | undefined => {
+      const value = attributes[name];
+      return typeof value === 'number' ? value : undefined;
+    },
+    list: (name: string): readonly string[] => {
+      const value = attributes[name];
+      if (value instanceof Set) return [...value];
+      return Array.isArray(value) ? value : [];
+    },
+    json: <T>(name: string): T | undefined => {
+      const text = optionalText(name);
+      return text === undefined ? undefined : (JSON.parse(text) as T);
+    },
+  };
+}
+
+type Defined<T> = { [K in keyof T]?: Exclude<T[K], undefined> };
+
+/** The same object without the properties that are undefined. */
+export function defined<T extends object>(value: T): Defined<T> {
+  return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as Defined<T>;
+}
+
+/** An error as the ledger keeps it: a sentence of any length would not fit into an item. */
+export function storedError(error: ErrorRecord): string {
+  const message = error.message.length > 2_000 ? `${error.message.slice(0, 2_000)} …` : error.message;
+  return JSON.stringify({ ...error, message });
+}
+
+/** Epoch seconds at which an item written now may go. */
+export function ttlSeconds(now: number, keepMs: number): number {
+  return Math.ceil((now + keepMs) / 1000);
+}

@@ -1,0 +1,100 @@
+import { errorRecord } from '../errors.ts';
+import type { Claim } from './api.ts';
+import { holderLost, leaseLost } from './errors.ts';
+import { healthKey, leaseKey, openKey, readTask, taskKey } from './items.ts';
+import { type Parts, transact, untilWritten } from './parts.ts';
+import { planEnd } from './settle-plan.ts';
+import {
+  heldBy,
+  isExpired,
+  LEASE_MS,
+  type Lease,
+  readHealth,
+  readLease,
+  readOpen,
+  releaseLease,
+} from './store-items.ts';
+
+/** Renews the lease by one conditional update of LEASE alone; answers the new end on the monotonic clock. */
+export async function renew(parts: Parts, claim: Claim): Promise<number> {
+  const sentAt = parts.clock.monotonic();
+  const { target } = claim.task;
+  const result = await transact(parts, [
+    {
+      kind: 'update',
+      key: leaseKey(target),
+      set: { expiresAt: parts.clock.now() + LEASE_MS },
+      when: heldBy(claim.claimId, claim.token),
+    },
+  ]);
+  if (!result.written) throw leaseLost(target, 'it has another holder');
+  return sentAt + LEASE_MS;
+}
+
+/** The first attempt stores the base version that it begins from; every later one measures from there, too. */
+export async function baseVersion(parts: Parts, claim: Claim, current: number): Promise<number> {
+  const { id, target } = claim.task;
+  const result = await transact(parts, [
+    {
+      kind: 'update',
+      key: taskKey(id),
+      set: { firstBaseVersion: current },
+      when: [
+        { test: 'lacks', attribute: 'firstBaseVersion' },
+        { test: 'equals', attribute: 'claimId', value: claim.claimId },
+      ],
+    },
+  ]);
+  if (result.written) return current;
+  const item = await parts.ledger.get(taskKey(id));
+  const record = item && readTask(item);
+  const stored = record?.claimId === claim.claimId ? record.task.firstBaseVersion : undefined;
+  if (stored === undefined) throw leaseLost(target, 'the task has another attempt');
+  return stored;
+}
+
+/**
+ * Ends the attempt of a holder that did not come back, if the lease is still as expired as it was seen: its task is
+ * judged as after a failure HOLDER_LOST, the holder is cleared and the token grows, so that nothing of the old holder
+ * can be written any more. False when there was nothing to end.
+ */
+export function endLostAttempt(parts: Parts, target: string): Promise<boolean> {
+  return untilWritten<boolean>(parts, `end the lost attempt on ${target}`, async () => {
+    const lease = readLease(await parts.ledger.get(leaseKey(target)));
+    const now = parts.clock.now();
+    if (!lease.holder || !isExpired(lease.holder, now, parts.holderGone)) return false;
+    const writes = [...(await lostTaskWrites(parts, target, lease, now)), clearHolder(target, lease, now)];
+    const result = await transact(parts, writes);
+    return result.written ? true : 'changed';
+  });
+}
+
+function clearHolder(target: string, lease: Lease, now: number) {
+  const { claimId, expiresAt } = lease.holder ?? { claimId: '', expiresAt: 0 };
+  return releaseLease(target, { token: lease.token + 1, releasedAt: now }, [
+    ...heldBy(claimId, lease.token),
+    { test: 'equals', attribute: 'expiresAt', value: expiresAt },
+  ]);
+}
+
+async function lostTaskWrites(parts: Parts, target: string, lease: Lease, now: number) {
+  if (!lease.holder) return [];
+  const { taskId, claimId, kind } = lease.holder;
+  const [taskItem, healthItem, openItem] = await parts.ledger.getMany([
+    taskKey(taskId),
+    healthKey(target, kind),
+    openKey(target, kind),
+  ]);
+  const record = taskItem && readTask(taskItem);
+  if (record?.claimId !== claimId || record.task.state !== 'running') return [];
+  const plan = planEnd({
+    record,
+    claimId,
+    health: readHealth(healthItem, target, kind),
+    open: readOpen(openItem),
+    end: { end: 'lost', error: errorRecord(holderLost(target)) },
+    now,
+    settings: parts.settings,
+  });
+  return plan.writes;
+}

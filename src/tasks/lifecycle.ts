@@ -1,0 +1,54 @@
+import { admit } from './admit.ts';
+import type { Lifecycle, LifecycleOptions } from './api.ts';
+import { claim } from './claim.ts';
+import { getFacts, listFacts, putFacts } from './facts.ts';
+import { healthKey, leaseKey, openKey } from './items.ts';
+import { baseVersion, renew } from './lease.ts';
+import { listTasks } from './pages.ts';
+import { findTask, type Parts, readTasks, sendNudge } from './parts.ts';
+import { recover } from './recover.ts';
+import { settle } from './settle.ts';
+import { readHealth, readLease, readOpen } from './store-items.ts';
+import { onRecord } from './stream.ts';
+import { type Health, TASK_KINDS, type TaskKind } from './task.ts';
+
+/**
+ * Puts the rules together over a ledger and a queue. It keeps nothing itself: any number of them, in any number of
+ * processes, work on one ledger.
+ * @example createLifecycle({ ledger, queue, clock, settings, random: Math.random, newId: randomId })
+ */
+export function createLifecycle(options: LifecycleOptions): Lifecycle {
+  const canSeeProcesses = options.holderGone !== undefined;
+  const parts: Parts = { ...options, holderGone: options.holderGone ?? (() => false), canSeeProcesses };
+  return {
+    admit: (request) => admit(parts, request),
+    claim: (request) => claim(parts, request),
+    renew: (held) => renew(parts, held),
+    baseVersion: (held, current) => baseVersion(parts, held, current),
+    settle: (held, end) => settle(parts, held, end),
+    onRecord: (record) => onRecord(parts, record),
+    recover: () => recover(parts),
+    nudge: (task) => sendNudge(parts, task, 0),
+    getTask: async (id) => (await findTask(parts, id))?.task,
+    listTasks: (page) => listTasks(parts, page),
+    putFacts: (facts) => putFacts(parts, facts),
+    getFacts: (target) => getFacts(parts, target),
+    listFacts: (page) => listFacts(parts, page),
+    async openTasks(target) {
+      const items = await parts.ledger.getMany(TASK_KINDS.map((kind) => openKey(target, kind)));
+      const ids = items.flatMap((item) => Object.values(readOpen(item)) as string[]);
+      const tasks = await readTasks(parts, ids);
+      return ids.flatMap((id) => tasks.get(id)?.task ?? []);
+    },
+    async health(target) {
+      const items = await parts.ledger.getMany(TASK_KINDS.map((kind) => healthKey(target, kind)));
+      const entries = TASK_KINDS.map((kind, index) => [kind, readHealth(items[index], target, kind)] as const);
+      return Object.fromEntries(entries) as Record<TaskKind, Health>;
+    },
+    async leaseOf(target) {
+      const { holder, token } = readLease(await parts.ledger.get(leaseKey(target)));
+      if (!holder) return undefined;
+      return { taskId: holder.taskId, kind: holder.kind, expiresAt: holder.expiresAt, token };
+    },
+  };
+}

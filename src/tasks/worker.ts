@@ -1,0 +1,197 @@
+import { errorRecord, typedErrorIn, type UpkeepError } from '../errors.ts';
+import type { Admission, AttemptEnd, Claim, ClaimOutcome, Lifecycle, Settlement } from './api.ts';
+import { runAttempt } from './attempt.ts';
+import { defined } from './items.ts';
+import { parseMessage } from './message.ts';
+import { pause } from './parts.ts';
+import type { Clock, Delivery, TaskQueue } from './ports.ts';
+import type { Perform, Task, TaskRequest } from './task.ts';
+
+/** A message that names a dependency nobody knows is tried again until it is so old. */
+export const UNKNOWN_DEPENDENCY_MS = 15 * 60_000;
+const TRIES = 5;
+
+export type DeliveryVerdict = 'acknowledge' | 'retry-later';
+
+export interface WorkerEvent {
+  readonly stage: 'admitted' | 'waiting' | 'started' | 'progress' | 'done' | 'retry' | 'failed' | 'dead-letter';
+  readonly message: string;
+  readonly task?: Task;
+  readonly code?: string;
+  /** Fencing token of the attempt that the event is about. */
+  readonly token?: number;
+}
+
+export interface WorkerOptions {
+  readonly lifecycle: Lifecycle;
+  readonly queue: Pick<TaskQueue, 'deadLetter'>;
+  readonly clock: Clock;
+  readonly perform: Perform;
+  /** Answers the canonical target; throws a typed error for a bad one, TARGET_OUTSIDE_ROOTS for one of other roots. */
+  readonly canonicalTarget: (target: string) => string | Promise<string>;
+  readonly newId: () => string;
+  /** Names this process in the lease. */
+  readonly holder: string;
+  /** Ends the process at once, without waiting for anything. */
+  readonly exit: (error: UpkeepError) => void;
+  readonly onEvent?: (event: WorkerEvent) => void;
+}
+
+export interface DeliveryOptions {
+  /** Aborts when the process shuts down: a running task goes back to queued at once and is not counted. */
+  readonly signal?: AbortSignal;
+  /** Milliseconds until the process is stopped from outside; no deadline without it. */
+  readonly remainingMs?: () => number;
+}
+
+export interface Worker {
+  /** Never throws for a bad message or failed work; throws only when not even a dead letter could be written. */
+  handleDelivery(delivery: Delivery, options?: DeliveryOptions): Promise<DeliveryVerdict>;
+}
+
+type Tell = (stage: WorkerEvent['stage'], message: string, code?: string) => void;
+
+/** Turns deliveries of a lane into attempts. */
+export function createWorker(worker: WorkerOptions): Worker {
+  const { lifecycle } = worker;
+
+  async function handleDelivery(delivery: Delivery, options: DeliveryOptions = {}): Promise<DeliveryVerdict> {
+    let message: TaskRequest;
+    try {
+      message = parseMessage(delivery.body);
+    } catch (error) {
+      return refuse(delivery, error);
+    }
+    let target: string;
+    try {
+      target = await worker.canonicalTarget(message.target);
+    } catch (error) {
+      return refuseTarget(delivery, message, error);
+    }
+    let admission: Admission;
+    try {
+      const taskId = message.taskId ?? `message-${delivery.messageId}`;
+      admission = await lifecycle.admit({ ...message, target, taskId });
+    } catch (error) {
+      return refuse(delivery, error);
+    }
+    return attempt(delivery, admission.task, worker.perform, options);
+  }
+
+  async function attempt(
+    delivery: Delivery,
+    task: Task,
+    perform: Perform,
+    options: DeliveryOptions,
+  ): Promise<DeliveryVerdict> {
+    try {
+      if (task.kind !== delivery.lane) {
+        await lifecycle.nudge(task);
+        return 'acknowledge';
+      }
+      const outcome = await claimSurely(task.id, worker.newId());
+      if (outcome.outcome !== 'claimed') {
+        report('waiting', `${outcome.outcome}${outcome.outcome === 'busy' ? `: ${outcome.because}` : ''}`, task);
+        return outcome.outcome === 'unknown' ? 'retry-later' : 'acknowledge';
+      }
+      return await run(outcome.claim, perform, options);
+    } catch (error) {
+      // The ledger was not reached. The message comes again, and what was begun is ended by recover.
+      report('retry', errorRecord(error).message, task);
+      return 'retry-later';
+    }
+  }
+
+  /**
+   * A nudge of a task that is there already needs no dead letter. A target outside the roots is another process's, which
+   * is nudged itself; one that is wrong or gone ends its task, or the task would be nudged for ever.
+   */
+  async function refuseTarget(delivery: Delivery, message: TaskRequest, error: unknown): Promise<DeliveryVerdict> {
+    const { code, disposition } = errorRecord(error);
+    if (message.taskId === undefined || disposition !== 'permanent') return refuse(delivery, error);
+    let task: Task | undefined;
+    try {
+      task = await lifecycle.getTask(message.taskId);
+    } catch (unread) {
+      return refuse(delivery, unread);
+    }
+    if (task?.target !== message.target || task.kind !== message.kind) return refuse(delivery, error);
+    if (code === 'TARGET_OUTSIDE_ROOTS') {
+      report('waiting', 'another process maintains its root', task, code);
+      return 'acknowledge';
+    }
+    return attempt(delivery, task, () => Promise.reject(error), {});
+  }
+
+  /** A message that can never become a task is kept for a person, with the reason, instead of coming again for hours. */
+  async function refuse(delivery: Delivery, error: unknown): Promise<DeliveryVerdict> {
+    const { code, message, disposition } = errorRecord(error);
+    const age = worker.clock.now() - delivery.sentAt;
+    const hopeless = code === 'DEPENDENCY_UNKNOWN' ? age >= UNKNOWN_DEPENDENCY_MS : disposition === 'permanent';
+    if (!hopeless) {
+      report('retry', message, undefined, code);
+      return 'retry-later';
+    }
+    const { lane, body, messageId } = delivery;
+    await worker.queue.deadLetter({ lane, body, messageId, code, sentence: message });
+    report('dead-letter', message, undefined, code);
+    return 'acknowledge';
+  }
+
+  /** Asks again under the same claimId when the answer was lost: a claim that was written is adopted then. */
+  function claimSurely(taskId: string, claimId: string): Promise<ClaimOutcome> {
+    return surely(() => lifecycle.claim({ taskId, claimId, holder: worker.holder }));
+  }
+
+  async function surely<T>(call: () => Promise<T>): Promise<T> {
+    for (let tries = 1; ; tries += 1) {
+      try {
+        return await call();
+      } catch (error) {
+        const typed = typedErrorIn(error);
+        if (typed?.code === 'LEASE_LOST' || typed?.disposition === 'permanent' || tries >= TRIES) throw error;
+        await pause(worker, 200 * 2 ** tries);
+      }
+    }
+  }
+
+  async function run(claim: Claim, perform: Perform, options: DeliveryOptions): Promise<DeliveryVerdict> {
+    const { task } = claim;
+    const tell: Tell = (stage, message, code) => report(stage, message, task, code, claim.token);
+    tell('started', `attempt ${task.attempts}`);
+    const remaining = options.remainingMs?.() ?? Number.POSITIVE_INFINITY;
+    const end = await runAttempt({
+      claim,
+      perform,
+      lifecycle,
+      clock: worker.clock,
+      exit: worker.exit,
+      deadlineAt: worker.clock.monotonic() + remaining,
+      ...(options.signal ? { shutdownSignal: options.signal } : {}),
+      onProgress: (line) => tell('progress', line),
+    });
+    try {
+      reportEnd(tell, end, await surely(() => lifecycle.settle(claim, end)));
+    } catch (error) {
+      if (typedErrorIn(error)?.code !== 'LEASE_LOST') throw error;
+      tell('retry', errorRecord(error).message, 'LEASE_LOST');
+    }
+    return 'acknowledge';
+  }
+
+  function reportEnd(tell: Tell, end: AttemptEnd, { state, notBefore }: Settlement): void {
+    if (end.end === 'done' && state === 'done') {
+      tell('done', end.result.partial ?? 'done');
+      return;
+    }
+    const error = end.end === 'done' ? undefined : end.error;
+    const when = notBefore === undefined ? '' : ` Again at ${new Date(notBefore).toISOString()}.`;
+    tell(state === 'failed' ? 'failed' : 'retry', `${error?.message ?? 'refused'}${when}`, error?.code);
+  }
+
+  function report(stage: WorkerEvent['stage'], message: string, task?: Task, code?: string, token?: number): void {
+    worker.onEvent?.({ stage, message, ...defined({ task, code, token }) });
+  }
+
+  return { handleDelivery };
+}

@@ -1,0 +1,267 @@
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { edgeKey, taskKey } from '../../src/tasks/items.ts';
+import type { SequencedRecord } from '../../src/tasks/ports.ts';
+import { compaction, type MakeLedger, MINUTE, STORE, World, type WorldOptions } from './ledger-world.ts';
+
+export function describeStream(make: MakeLedger, options: WorldOptions): void {
+  describe('stream', () => {
+    let world: World;
+
+    beforeEach(() => {
+      world = new World(make, options);
+    });
+    afterEach(() => world.close());
+
+    const timeToLive = async (id: string) => (await world.base.ledger.get(taskKey(id)))?.attributes.removeAfter;
+    const index = { kind: 'IndexId' } as const;
+
+    /** The records that are there now, without handling them. */
+    async function records(): Promise<readonly SequencedRecord[]> {
+      return (await world.base.feed.read(100)).records;
+    }
+
+    test('a task that became queued is nudged on its own lane, and the nudge names nothing but the task', async () => {
+      await world.admit('a');
+      await world.pump();
+      const [nudge] = world.queue.nudgesOf('a');
+      expect(nudge).toMatchObject({ lane: 'Compact', delayMs: 0 });
+      expect(JSON.parse(nudge?.body ?? '')).toEqual({ kind: 'Compact', target: STORE, taskId: 'a' });
+    });
+
+    test('a waiting task is not nudged', async () => {
+      await world.admit('a');
+      await world.admit('index', { ...index, dependsOn: ['a'] });
+      await world.pump();
+      expect(world.queue.nudgesOf('index')).toEqual([]);
+    });
+
+    test('a retry is nudged for the end of its waiting time, at most 900 s away', async () => {
+      await world.admit('a');
+      await world.fail(await world.begin('a'));
+      world.queue.clear();
+      await world.pump();
+      expect(new Set(world.queue.nudgesOf('a').map((nudge) => nudge.delayMs))).toEqual(new Set([MINUTE]));
+      await world.admit('b', { target: '/data/db/y.lance' });
+      for (let count = 0; count < 4; count += 1) {
+        await world.fail(await world.begin('b'));
+        const { notBefore } = (await world.lifecycle.getTask('b')) ?? {};
+        if (count < 3) await world.clock.advance((notBefore ?? 0) - world.clock.now());
+      }
+      world.queue.clear();
+      await world.pump();
+      expect(new Set(world.queue.nudgesOf('b').map((nudge) => nudge.delayMs))).toEqual(new Set([900_000]));
+    });
+
+    test('a record that comes after its task began nudges nobody', async () => {
+      await world.admit('a');
+      const late = await records();
+      await world.begin('a');
+      for (const record of late) await world.lifecycle.onRecord(record);
+      expect(world.queue.sent).toEqual([]);
+    });
+
+    test('changes of a queued task that are no event send nothing', async () => {
+      await world.admit('a', { reason: 'one' });
+      await world.pump();
+      world.queue.clear();
+      await world.admit('b', { reason: 'two' });
+      await world.pump();
+      expect(world.queue.sent).toEqual([]);
+      await world.admit('c', { force: true });
+      await world.pump();
+      expect(world.queue.nudgesOf('a').length).toBeGreaterThan(0);
+    });
+
+    test('dependents of a done task become queued, whichever way the record comes', async () => {
+      await world.admit('a');
+      await world.admit('merge', { kind: 'MergeWal' });
+      await world.admit('index', { ...index, dependsOn: ['a', 'merge'] });
+      await world.finish(await world.begin('a'));
+      const all = await records();
+      for (const record of [...all, ...all]) await world.lifecycle.onRecord(record);
+      expect(await world.lifecycle.getTask('index')).toMatchObject({ state: 'waiting', undone: ['merge'] });
+      await world.pump();
+      await world.finish(await world.begin('merge'));
+      await world.pump();
+      expect(await world.lifecycle.getTask('index')).toMatchObject({ state: 'queued', undone: [] });
+      expect(world.queue.nudgesOf('index').length).toBeGreaterThan(0);
+      await world.begin('index');
+    });
+
+    test('two dependencies told at the same moment release their dependent once and surely', async () => {
+      await world.admit('a');
+      await world.admit('b', { target: '/data/db/y.lance' });
+      await world.admit('index', { ...index, dependsOn: ['a', 'b'] });
+      await world.finish(await world.begin('a'));
+      await world.finish(await world.begin('b'));
+      const all = await records();
+      await Promise.all([...all, ...all].map((record) => world.lifecycle.onRecord(record)));
+      expect(await world.state('index')).toBe('queued');
+    });
+
+    test('a failed task fails its dependents, and theirs', async () => {
+      await world.admit('a');
+      await world.admit('index', { ...index, dependsOn: ['a'] });
+      await world.admit('merge', { kind: 'MergeWal', dependsOn: ['index'] });
+      await world.fail(await world.begin('a'), 'permanent');
+      await world.pump();
+      expect(await world.lifecycle.getTask('index')).toMatchObject({
+        state: 'failed',
+        error: { code: 'DEPENDENCY_FAILED', message: expect.stringContaining('a') },
+      });
+      expect(await world.state('merge')).toBe('failed');
+      expect((await world.lifecycle.health(STORE)).IndexId.streak).toBe(0);
+      expect(await world.lifecycle.openTasks(STORE)).toEqual([]);
+    });
+
+    test('an ended task gets its time to live only after its dependents were told', async () => {
+      await world.admit('a');
+      await world.admit('index', { ...index, dependsOn: ['a'] });
+      await world.finish(await world.begin('a'));
+      expect(await timeToLive('a')).toBeUndefined();
+      await world.pump();
+      expect(await timeToLive('a')).toBe(Math.ceil((world.clock.now() + 7 * 86_400_000) / 1000));
+      expect(await world.base.ledger.get(edgeKey('a', 'index'))).toBeUndefined();
+    });
+
+    test('a task whose dependents could not be told does not expire', async () => {
+      let broken = true;
+      const stubborn = new World(make, {
+        ...options,
+        wrap: (ledger) => ({
+          ...ledger,
+          transact: (writes, transaction) => {
+            if (broken && writes.some((write) => write.kind === 'delete'))
+              throw new Error('The edge cannot be written.');
+            return ledger.transact(writes, transaction);
+          },
+        }),
+      });
+      await stubborn.admit('a');
+      await stubborn.admit('index', { ...index, dependsOn: ['a'] });
+      await stubborn.finish(await stubborn.begin('a'));
+      await expect(stubborn.pump()).rejects.toThrow('The edge cannot be written.');
+      expect((await stubborn.base.ledger.get(taskKey('a')))?.attributes.removeAfter).toBeUndefined();
+      broken = false;
+      await stubborn.clock.advance(30 * 24 * 60 * MINUTE);
+      await stubborn.pump();
+      for (let tries = 0; tries < 9; tries += 1) await stubborn.lifecycle.recover();
+      expect(await stubborn.state('index')).toBe('queued');
+      stubborn.close();
+    });
+
+    test('finished history expires, and its removal is no event', async () => {
+      await world.admit('a');
+      await world.finish(await world.begin('a'), { compaction: compaction({ fragmentsAdded: 0 }) });
+      await world.pump();
+      await world.clock.advance(8 * 86_400_000);
+      world.queue.clear();
+      await world.pump();
+      expect(await world.lifecycle.getTask('a')).toBeUndefined();
+      expect(world.queue.sent).toEqual([]);
+      await world.admit('b');
+      expect((await world.begin('b')).token).toBe(2);
+    });
+
+    test('a removal by time is not acted on, even when the item is there again', async () => {
+      await world.admit('a');
+      const key = taskKey('a');
+      await world.lifecycle.onRecord({ key, change: 'remove', expired: true });
+      expect(world.queue.sent).toEqual([]);
+    });
+
+    test('a compaction that added fragments is followed by one index run that depends on it', async () => {
+      await world.admit('a');
+      await world.finish(await world.begin('a'));
+      await world.pump();
+      const task = await world.lifecycle.getTask('index-after-a');
+      expect(task).toMatchObject({ kind: 'IndexId', target: STORE, state: 'queued', dependsOn: ['a'] });
+      await world.finish(await world.begin('index-after-a'));
+      await world.pump();
+      expect(await world.lifecycle.openTasks(STORE)).toEqual([]);
+    });
+
+    test('a compaction that added nothing is followed by nothing, and so is every one with INDEX_AFTER_COMPACTION off', async () => {
+      await world.admit('a');
+      await world.finish(await world.begin('a'), { compaction: compaction({ fragmentsAdded: 0 }) });
+      await world.pump();
+      expect(await world.lifecycle.getTask('index-after-a')).toBeUndefined();
+      const off = new World(make, { ...options, settings: { indexAfterCompaction: false } });
+      await off.admit('a');
+      await off.finish(await off.begin('a'));
+      await off.pump();
+      expect(await off.lifecycle.getTask('index-after-a')).toBeUndefined();
+      off.close();
+    });
+
+    test('five quick compactions leave at most one index run behind a running one, and it comes after the last', async () => {
+      await world.admit('c1');
+      await world.finish(await world.begin('c1'));
+      await world.pump();
+      const running = await world.begin('index-after-c1');
+      await world.lifecycle.settle(running, {
+        end: 'released',
+        error: { code: 'SHUTDOWN', message: 'stopped', disposition: 'contention' },
+      });
+      for (const id of ['c2', 'c3', 'c4', 'c5']) {
+        await world.clock.advance(31_000);
+        await world.admit(id);
+        await world.finish(await world.begin(id));
+        await world.pump();
+      }
+      const open = await world.lifecycle.openTasks(STORE);
+      expect(open).toMatchObject([{ id: 'index-after-c1', kind: 'IndexId' }]);
+      expect(await world.lifecycle.getTask('index-after-c5')).toMatchObject({ id: 'index-after-c1' });
+    });
+
+    test('compactions that end while an index run is on its way gather behind it in one next run', async () => {
+      await world.admit('index', index);
+      await world.begin('index');
+      for (const id of ['c1', 'c2', 'c3']) {
+        await world.admit(id, { target: STORE });
+        await world.lifecycle.admit({ taskId: `index-after-${id}`, kind: 'IndexId', target: STORE });
+      }
+      const open = (await world.lifecycle.openTasks(STORE)).filter((task) => task.kind === 'IndexId');
+      expect(open.map((task) => task.state).sort()).toEqual(['queued', 'running']);
+    });
+
+    test('a released lease nudges every runnable kind of that store, at most three', async () => {
+      await world.admit('a');
+      const claim = await world.begin('a');
+      await world.admit('merge', { kind: 'MergeWal' });
+      await world.admit('index', index);
+      await world.admit('waits', { dependsOn: ['merge'] });
+      await world.admit('elsewhere', { target: '/data/db/y.lance' });
+      await world.pump();
+      world.queue.clear();
+      await world.finish(claim, { compaction: compaction({ fragmentsAdded: 0 }) });
+      await world.pump();
+      expect(new Set(world.queue.sent.map((message) => message.taskId))).toEqual(new Set(['merge', 'index']));
+    });
+
+    test('a released lease nudges the kind that ran last when its turn comes', async () => {
+      await world.admit('a');
+      const claim = await world.begin('a');
+      await world.admit('b');
+      await world.admit('merge', { kind: 'MergeWal' });
+      await world.pump();
+      world.queue.clear();
+      await world.finish(claim, { compaction: compaction({ fragmentsAdded: 0 }) });
+      await world.pump();
+      expect(new Set(world.queue.nudgesOf('b').map((nudge) => nudge.delayMs))).toEqual(new Set([30_000]));
+      expect(new Set(world.queue.nudgesOf('merge').map((nudge) => nudge.delayMs))).toEqual(new Set([0]));
+    });
+
+    test('a lease that was taken again meanwhile nudges nobody', async () => {
+      await world.admit('a');
+      await world.finish(await world.begin('a'), { compaction: compaction({ fragmentsAdded: 0 }) });
+      const late = await records();
+      await world.admit('merge', { kind: 'MergeWal' });
+      await world.begin('merge');
+      await world.admit('b');
+      world.queue.clear();
+      for (const record of late) await world.lifecycle.onRecord(record);
+      expect(world.queue.sent).toEqual([]);
+    });
+  });
+}
