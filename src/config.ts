@@ -1,0 +1,300 @@
+import { UpkeepError } from './errors.ts';
+
+/** Every setting, parsed once. Times in milliseconds, sizes in bytes, the rest counts. */
+export interface Settings {
+  readonly roots: readonly string[];
+  readonly indexAfterCompaction: boolean;
+  readonly indexBeforeMerge: boolean;
+  readonly mergeWalConcurrency: number;
+  readonly minFragments: number;
+  readonly mergeWalMinGenerations: number;
+  readonly mergeMaxGenerations: number;
+  readonly mergeMaxBytes: number;
+  readonly generationRetentionMs: number;
+  readonly compactMaxBytes: number;
+  readonly compactMaxSourceFragments: number;
+  readonly targetFragmentBytes: number;
+  readonly versionRetentionMs: number;
+  readonly compactionIntervalMs: number;
+  readonly mergeWalIntervalMs: number;
+  readonly mergeWalTailIntervalMs: number;
+  readonly taskCooldownAfterFailures: number;
+  readonly taskHistoryMs: number;
+}
+
+/** How the text of a setting is written: `true`/`false`, a whole number of the unit, or a comma-separated list. */
+export type SettingUnit = 'true or false' | 'list' | 'count' | 'bytes' | 'seconds' | 'days';
+
+export interface SettingDefinition {
+  /** The name in the environment. */
+  readonly name: string;
+  readonly property: keyof Settings;
+  readonly unit: SettingUnit;
+  /** As it would be written in the environment. */
+  readonly default: string;
+  /** The smallest number allowed; numbers only. */
+  readonly least?: number;
+  readonly meaning: string;
+}
+
+/** The one list of settings: parsing, the check for typos and docs/settings.md all come from it. */
+export const settingDefinitions: readonly SettingDefinition[] = [
+  {
+    name: 'UPKEEP_ROOTS',
+    property: 'roots',
+    unit: 'list',
+    default: '',
+    meaning:
+      'Database directories or S3 prefixes to maintain, separated by commas. Roots given on the command line win.',
+  },
+  {
+    name: 'INDEX_AFTER_COMPACTION',
+    property: 'indexAfterCompaction',
+    unit: 'true or false',
+    default: 'true',
+    meaning: 'A compaction that added fragments is followed by one IndexId task that depends on it.',
+  },
+  {
+    name: 'INDEX_BEFORE_MERGE',
+    property: 'indexBeforeMerge',
+    unit: 'true or false',
+    default: 'true',
+    meaning: 'A merge builds the BTree on the key column first when it is missing or of another kind.',
+  },
+  {
+    name: 'MERGE_WAL_CONCURRENCY',
+    property: 'mergeWalConcurrency',
+    unit: 'count',
+    default: '4',
+    least: 1,
+    meaning: 'Merges that run at the same time, over all stores.',
+  },
+  {
+    name: 'MIN_FRAGMENTS',
+    property: 'minFragments',
+    unit: 'count',
+    default: '16',
+    least: 1,
+    meaning: 'A store is compacted from this many fragments that a compaction would really rewrite.',
+  },
+  {
+    name: 'MERGE_WAL_MIN_GENERATIONS',
+    property: 'mergeWalMinGenerations',
+    unit: 'count',
+    default: '8',
+    least: 1,
+    meaning: 'A merge is due from this many pending generations, over all shards of a store.',
+  },
+  {
+    name: 'MERGE_MAX_GENERATIONS',
+    property: 'mergeMaxGenerations',
+    unit: 'count',
+    default: '8',
+    least: 1,
+    meaning: 'Generations of one shard that one merge commit takes at most.',
+  },
+  {
+    name: 'MERGE_MAX_BYTES',
+    property: 'mergeMaxBytes',
+    unit: 'bytes',
+    default: '268435456',
+    least: 1,
+    meaning:
+      'Bytes of generations that one merge commit takes at most (always at least one generation), and the pending bytes from which a merge is due.',
+  },
+  {
+    name: 'GENERATION_RETENTION',
+    property: 'generationRetentionMs',
+    unit: 'seconds',
+    default: '3600',
+    least: 0,
+    meaning:
+      'How long a merged generation stays on disk. Longer than any reader holds a version of the table: readers must refresh or reopen within it.',
+  },
+  {
+    name: 'COMPACT_MAX_BYTES',
+    property: 'compactMaxBytes',
+    unit: 'bytes',
+    default: '268435456',
+    least: 1,
+    meaning: 'Bytes that one compaction rewrites at most. Above it the bounded way is taken instead of optimize().',
+  },
+  {
+    name: 'COMPACT_MAX_SOURCE_FRAGMENTS',
+    property: 'compactMaxSourceFragments',
+    unit: 'count',
+    default: '32',
+    least: 2,
+    meaning: 'Fragments that one commit of the bounded way rewrites at most.',
+  },
+  {
+    name: 'TARGET_FRAGMENT_BYTES',
+    property: 'targetFragmentBytes',
+    unit: 'bytes',
+    default: '134217728',
+    least: 1,
+    meaning: 'A fragment below 3/4 of this size (and below 1,048,576 rows) counts as small.',
+  },
+  {
+    name: 'VERSION_RETENTION',
+    property: 'versionRetentionMs',
+    unit: 'seconds',
+    default: '604800',
+    least: 0,
+    meaning:
+      'Old versions of a table are pruned past this age. Keep it above GENERATION_RETENTION: merged generations are collected by what old versions say.',
+  },
+  {
+    name: 'COMPACTION_INTERVAL',
+    property: 'compactionIntervalMs',
+    unit: 'seconds',
+    default: '600',
+    least: 1,
+    meaning: 'Time between two sweeps that ask for compactions and key indexes.',
+  },
+  {
+    name: 'MERGE_WAL_INTERVAL',
+    property: 'mergeWalIntervalMs',
+    unit: 'seconds',
+    default: '600',
+    least: 1,
+    meaning: 'Time between two sweeps that ask for merges.',
+  },
+  {
+    name: 'MERGE_WAL_TAIL_INTERVAL',
+    property: 'mergeWalTailIntervalMs',
+    unit: 'seconds',
+    default: '3600',
+    least: 1,
+    meaning: 'Pending generations are merged after this time even if there are too few of them otherwise.',
+  },
+  {
+    name: 'TASK_COOLDOWN_AFTER_FAILURES',
+    property: 'taskCooldownAfterFailures',
+    unit: 'count',
+    default: '3',
+    least: 1,
+    meaning: 'Failures of one kind on one store in a row, from which on it cools down (600 s, doubling to 6 h).',
+  },
+  {
+    name: 'TASK_HISTORY_DAYS',
+    property: 'taskHistoryMs',
+    unit: 'days',
+    default: '7',
+    least: 1,
+    meaning: 'How long an ended task can be looked up.',
+  },
+];
+
+/** Names that begin like this can only be meant for this product. */
+const families = [
+  'UPKEEP_',
+  'INDEX_AFTER_',
+  'INDEX_BEFORE_',
+  'MERGE_WAL_',
+  'MERGE_MAX_',
+  'MERGE_MIN_',
+  'GENERATION_RETENTION',
+  'COMPACT_',
+  'COMPACTION_',
+  'TARGET_FRAGMENT',
+  'MIN_FRAGMENT',
+  'MAX_FRAGMENT',
+  'VERSION_RETENTION',
+  'TASK_COOLDOWN_',
+  'TASK_HISTORY_',
+];
+
+const millisecondsPer = { seconds: 1000, days: 86_400_000 } as const;
+
+/**
+ * Reads the settings from the environment; a name that is absent takes its default.
+ * `alsoKnown`: further names of the caller's own that share a prefix with the settings.
+ * @throws UpkeepError `SETTING_INVALID` for a value that does not parse, `SETTING_UNKNOWN` for a name that is a typo (both permanent).
+ * @example loadSettings({ MIN_FRAGMENTS: '32' }).minFragments // 32
+ */
+export function loadSettings(
+  environment: Readonly<Record<string, string | undefined>>,
+  alsoKnown: readonly string[] = [],
+): Settings {
+  refuseTypos(environment, alsoKnown);
+  const values = settingDefinitions.map((setting) => {
+    const text = environment[setting.name];
+    return [setting.property, parse(setting, text ?? setting.default)] as const;
+  });
+  return Object.freeze(Object.fromEntries(values)) as unknown as Settings;
+}
+
+function parse(setting: SettingDefinition, text: string): boolean | number | readonly string[] {
+  if (setting.unit === 'list') {
+    const parts = text.split(',').map((part) => part.trim());
+    return Object.freeze(parts.filter((part) => part !== ''));
+  }
+  if (setting.unit === 'true or false') {
+    if (text === 'true') return true;
+    if (text === 'false') return false;
+    throw invalid(setting, text, 'it must be true or false');
+  }
+  const unit = setting.unit === 'count' ? '' : ` of ${setting.unit}`;
+  if (!/^[0-9]+$/.test(text)) throw invalid(setting, text, `it must be a whole number${unit}, in digits only`);
+  const scale = setting.unit === 'seconds' || setting.unit === 'days' ? millisecondsPer[setting.unit] : 1;
+  const value = Number(text) * scale;
+  if (!Number.isSafeInteger(value)) throw invalid(setting, text, 'it is too large');
+  const least = setting.least ?? 0;
+  if (value < least * scale) throw invalid(setting, text, `it must be at least ${least}`);
+  return value;
+}
+
+function invalid(setting: SettingDefinition, text: string, why: string): UpkeepError {
+  return new UpkeepError(`${setting.name}=${JSON.stringify(text)} cannot be used: ${why}.`, {
+    code: 'SETTING_INVALID',
+    disposition: 'permanent',
+    next: `Correct ${setting.name}, or leave it out: the default is ${setting.default}.`,
+    details: { name: setting.name, value: text, unit: setting.unit },
+  });
+}
+
+function refuseTypos(environment: Readonly<Record<string, string | undefined>>, alsoKnown: readonly string[]): void {
+  const known = settingDefinitions.map((setting) => setting.name);
+  const accepted = new Set([...known, ...alsoKnown]);
+  for (const [name, value] of Object.entries(environment)) {
+    if (value === undefined || accepted.has(name)) continue;
+    const upper = name.toUpperCase();
+    const nearest = nearestName(upper, known);
+    const belongsToUs = families.some((family) => upper.startsWith(family));
+    if (nearest.distance > 2 && !belongsToUs) continue;
+    throw new UpkeepError(`There is no setting ${name}. Did you mean ${nearest.name}?`, {
+      code: 'SETTING_UNKNOWN',
+      disposition: 'permanent',
+      next: `Rename it to ${nearest.name}, or unset it.`,
+      details: { name, nearest: nearest.name },
+    });
+  }
+}
+
+function nearestName(name: string, known: readonly string[]): { name: string; distance: number } {
+  let best = { name: '', distance: Number.POSITIVE_INFINITY };
+  for (const candidate of known) {
+    const distance = editDistance(name, candidate);
+    if (distance < best.distance) best = { name: candidate, distance };
+  }
+  return best;
+}
+
+/** Insertions, deletions, replacements and swaps of neighbouring letters. */
+function editDistance(left: string, right: string): number {
+  const rows: number[][] = [Array.from({ length: right.length + 1 }, (_, column) => column)];
+  const at = (row: number, column: number) => rows[row]?.[column] ?? 0;
+  for (let row = 1; row <= left.length; row += 1) {
+    const current = [row];
+    rows.push(current);
+    for (let column = 1; column <= right.length; column += 1) {
+      const differs = left[row - 1] === right[column - 1] ? 0 : 1;
+      let least = Math.min(at(row - 1, column) + 1, at(row, column - 1) + 1, at(row - 1, column - 1) + differs);
+      const swapped = left[row - 1] === right[column - 2] && left[row - 2] === right[column - 1];
+      if (row > 1 && column > 1 && swapped) least = Math.min(least, at(row - 2, column - 2) + 1);
+      current.push(least);
+    }
+  }
+  return at(left.length, right.length);
+}

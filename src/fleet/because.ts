@@ -1,0 +1,98 @@
+import type { Health, Task, TaskKind, TaskRequest } from '../tasks/task.ts';
+import { hasEnded } from '../tasks/task.ts';
+import type { Verdict } from './demand.ts';
+import type { StoreFacts } from './facts.ts';
+import { count, duration } from './wording.ts';
+
+export interface Lease {
+  readonly taskId: string;
+  readonly kind: TaskKind;
+  /** Epoch milliseconds. */
+  readonly expiresAt: number;
+}
+
+export interface BecauseInput {
+  /** Undefined when the store was never read. */
+  readonly facts: StoreFacts | undefined;
+  readonly verdicts: readonly Verdict[];
+  /** What the next sweep would ask for. */
+  readonly plan: readonly TaskRequest[];
+  readonly openTasks: readonly Task[];
+  readonly health: Readonly<Partial<Record<TaskKind, Health>>>;
+  readonly lease: Lease | undefined;
+  /** Epoch milliseconds. */
+  readonly now: number;
+}
+
+/**
+ * Answers "why is it not running?", one sentence each: what is wrong with the store, what stops each open task, what is due and not
+ * asked for yet. Never empty: a store that needs nothing says so.
+ */
+export function because(input: BecauseInput): readonly string[] {
+  const open = input.openTasks.filter((task) => !hasEnded(task.state));
+  const sentences = [
+    ...storeSentences(input),
+    ...open.map((task) => taskSentence(task, input)),
+    ...dueSentences(open, input),
+  ];
+  return sentences.length > 0 ? sentences : ['Nothing is due and no task is open.'];
+}
+
+/** True when a person should look: the store cannot be read, is damaged, holds what no pass can do, or fails again and again. */
+export function needsAttention({ facts, health, now }: Pick<BecauseInput, 'facts' | 'health' | 'now'>): boolean {
+  if (facts === undefined || facts.error !== undefined || facts.tooLargeFragments > 0) return true;
+  return Object.values(health).some((one) => one.cooldownUntil !== undefined && one.cooldownUntil > now);
+}
+
+function storeSentences({ facts }: BecauseInput): string[] {
+  if (facts === undefined) return ['The store has not been read yet; the next sweep does.'];
+  if (facts.error === undefined) return [];
+  const { code, message, next } = facts.error;
+  const age =
+    facts.numbersFrom === undefined
+      ? ''
+      : ` The numbers shown are those of ${new Date(facts.numbersFrom).toISOString()}.`;
+  return [`${code}: ${message}${next === undefined ? '' : ` ${next}`}${age}`];
+}
+
+function taskSentence(task: Task, { health, lease, now }: BecauseInput): string {
+  const name = `${task.kind} ${task.id}`;
+  if (task.state === 'running') {
+    const since = task.attemptStartedAt ?? task.startedAt;
+    const time = since === undefined ? '' : ` for ${duration(now - since)}`;
+    return `${name} is running${time} (attempt ${task.attempts}).`;
+  }
+  if (task.state === 'waiting')
+    return `${name} waits for ${count(task.undone.length, 'task')}: ${task.undone.join(', ')}.`;
+  const cooldown = health[task.kind]?.cooldownUntil;
+  if (cooldown !== undefined && cooldown > now && !task.force) {
+    return `${name} is queued, but ${cooling(task.kind, health[task.kind], cooldown, now)}`;
+  }
+  if (task.notBefore !== undefined && task.notBefore > now) {
+    const error = task.error === undefined ? '' : ` after ${task.error.code}: ${task.error.message}`;
+    return `${name} is tried again in ${duration(task.notBefore - now)}${error}`;
+  }
+  if (lease !== undefined && lease.taskId !== task.id) {
+    const gone = lease.expiresAt < now ? ' Its lease has run out; the next recovery frees the store.' : '';
+    return `${name} is queued: the store is busy with ${lease.kind} ${lease.taskId}.${gone}`;
+  }
+  return `${name} is queued and starts as soon as its lane has room.`;
+}
+
+function dueSentences(open: readonly Task[], { verdicts, plan, health, now }: BecauseInput): string[] {
+  const kinds = [...new Set(verdicts.filter((verdict) => verdict.due).map((verdict) => verdict.kind))];
+  return kinds.flatMap((kind) => {
+    if (open.some((task) => task.kind === kind)) return [];
+    const why = verdicts.find((verdict) => verdict.kind === kind && verdict.due)?.because ?? '';
+    if (!plan.some((request) => request.kind === kind)) return [`${kind} is due, and comes with another task: ${why}`];
+    const until = health[kind]?.cooldownUntil;
+    const but = until !== undefined && until > now ? ` But ${cooling(kind, health[kind], until, now)}` : '';
+    return [`${kind} is due and not asked for yet: ${why}${but}`];
+  });
+}
+
+function cooling(kind: TaskKind, health: Health | undefined, until: number, now: number): string {
+  const last = health?.lastFailure === undefined ? '' : `, the last time with ${health.lastFailure.error.code}`;
+  const failures = count(health?.streak ?? 0, 'time');
+  return `${kind} failed ${failures} in a row here${last}: it cools down for another ${duration(until - now)} (\`lance-upkeep send --force\` passes that).`;
+}

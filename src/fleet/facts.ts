@@ -1,0 +1,62 @@
+import type { ErrorRecord } from '../errors.ts';
+
+/** What one observation of a store read. Times in epoch milliseconds, sizes in bytes. */
+export interface StoreFacts {
+  readonly target: string;
+  /** When the store was looked at; with `numbersFrom`, when that was tried in vain. */
+  readonly observedAt: number;
+  /** Set when the last look failed: the numbers are those of this earlier time, and `error` says why. */
+  readonly numbersFrom?: number;
+  readonly version: number;
+  readonly versionTimestamp: number;
+  /** Live rows of the base table; rows that wait in the MemWAL are in `wal`. */
+  readonly rows: number;
+  /** Rows in the data files, deleted ones included. */
+  readonly physicalRows: number;
+  readonly deletedRows: number;
+  readonly fragments: number;
+  /** Below 3/4 of the target size and below 1,048,576 rows. */
+  readonly smallFragments: number;
+  /** Small fragments, and those with over 10 % of their rows deleted, that a compaction would really rewrite. */
+  readonly compactableFragments: number;
+  /** Fragments that need a rewrite, but are too large for COMPACT_MAX_BYTES. */
+  readonly tooLargeFragments: number;
+  /** Data files of the newest version. */
+  readonly bytes: number;
+  /** Null when the table has no column that could be the key. */
+  readonly keyColumn: string | null;
+  readonly keyIndex: KeyIndexFacts | null;
+  /** Null when the table has no MemWAL. */
+  readonly wal: { readonly shards: readonly ShardFacts[] } | null;
+  readonly error?: ErrorRecord;
+}
+
+export interface KeyIndexFacts {
+  readonly name: string;
+  readonly kind: string;
+  /** True for a BTree on exactly the key column. */
+  readonly exact: boolean;
+  readonly coveredFragments: number;
+  readonly uncoveredFragments: number;
+  readonly unindexedRows: number;
+}
+
+export interface ShardFacts {
+  readonly shardId: string;
+  /** The highest merged generation; 0 when none is. */
+  readonly watermark: number;
+  readonly pendingGenerations: number;
+  /** Rows of the pending generations as written: a key that occurs in two of them counts twice. */
+  readonly pendingRows: number;
+  readonly pendingBytes: number;
+  /** When the oldest pending generation was flushed. Null when none is pending or its directory is gone. */
+  readonly oldestPending: number | null;
+  /** Generations at or below the watermark that the shard manifest still lists. */
+  readonly mergedGenerations: number;
+  /** Some of those are past their retention: their directories and entries can go. */
+  readonly garbageDue: boolean;
+  /** The first pending generation whose directory is gone; it holds up all later ones. */
+  readonly missingGeneration: number | null;
+  /** That one and the pending ones after it; 0 when none is missing. */
+  readonly blockedGenerations: number;
+}

@@ -1,0 +1,123 @@
+import type { Settings } from '../config.ts';
+import { errorRecord, type UpkeepError } from '../errors.ts';
+import { tableNotFound } from '../lance/errors.ts';
+import { keyColumnOf, keyIndexOf } from '../lance/key-index.ts';
+import type { TableManifest } from '../lance/manifest.ts';
+import { findNewestVersion, readNewestManifest } from '../lance/newest.ts';
+import type { ObjectStore } from '../lance/object-store.ts';
+import { compactableFragments, isSmall, planPass } from '../lance/rewrite-prediction.ts';
+import { assertReadable, assertWritable } from '../lance/support.ts';
+import type { KeyIndexFacts, StoreFacts } from './facts.ts';
+import { observeWal } from './observe-wal.ts';
+import { permanentErrorIn } from './permanent-error.ts';
+
+/** What an observation needs to know from the settings. */
+export type ObserveSettings = Pick<
+  Settings,
+  'targetFragmentBytes' | 'compactMaxBytes' | 'compactMaxSourceFragments' | 'generationRetentionMs'
+>;
+
+const hour = 3_600_000;
+
+/**
+ * Reads what a store needs from its manifests alone: two small reads for a table without a MemWAL. The MemWAL is counted each
+ * time, whether or not the base version moved, since flushes never move it.
+ * `previous` spares the listing: the next version's key is computable. Once an hour the listing decides anyway, since a tag can keep
+ * the remembered version alive after its successors were pruned.
+ * @throws UpkeepError TABLE_NOT_FOUND, MANIFEST_UNREADABLE, MANIFEST_UNSUPPORTED (permanent), and whatever the store throws.
+ *   Damage in one shard does not throw: it is in `error`, the rest is observed.
+ */
+export async function observe(
+  store: ObjectStore,
+  target: string,
+  settings: ObserveSettings,
+  now: number,
+  previous?: StoreFacts,
+): Promise<StoreFacts> {
+  const facts = await lookOnce(store, target, settings, now, previous);
+  if (facts.error?.code !== 'GENERATION_MISSING') return facts;
+  // A merge that ended meanwhile collects what it merged: only at one and the same version is a generation really missing.
+  const newest = await findNewestVersion(store);
+  return newest?.version === facts.version ? facts : lookOnce(store, target, settings, now);
+}
+
+async function lookOnce(
+  store: ObjectStore,
+  target: string,
+  settings: ObserveSettings,
+  now: number,
+  previous?: StoreFacts,
+): Promise<StoreFacts> {
+  const manifest = await readNewestManifest(store, previous === undefined ? undefined : remembered(previous, now));
+  if (manifest === undefined) throw tableNotFound(target);
+  assertReadable(manifest);
+  const key = keyFacts(manifest);
+  const wal = await observeWal(store, manifest, settings, now, previous?.wal ?? null);
+  const error = unsupportedIn(manifest) ?? wal?.error ?? key.error;
+  return {
+    target,
+    observedAt: now,
+    ...tableFacts(manifest, settings),
+    keyColumn: key.column,
+    keyIndex: key.index,
+    wal: wal === null ? null : { shards: wal.shards },
+    ...(error === undefined ? {} : { error: errorRecord(error) }),
+  };
+}
+
+function remembered(previous: StoreFacts, now: number): { version: number; now: number } | undefined {
+  const sameHour = Math.floor(previous.observedAt / hour) === Math.floor(now / hour);
+  if (!sameHour || previous.error !== undefined) return undefined;
+  // Dated by its own version, the memory is never too old for readNewestManifest, which would list on every look at an idle table.
+  return { version: previous.version, now: previous.versionTimestamp };
+}
+
+/** A table that may be read but not written is observed like any other; its error keeps tasks away that could only fail. */
+function unsupportedIn(manifest: TableManifest): UpkeepError | undefined {
+  try {
+    assertWritable(manifest);
+    return undefined;
+  } catch (error) {
+    const typed = permanentErrorIn(error);
+    if (typed === undefined) throw error;
+    return typed;
+  }
+}
+
+function tableFacts(manifest: TableManifest, settings: ObserveSettings) {
+  const pass = planPass(manifest, settings);
+  const small = manifest.fragments.filter((fragment) => isSmall(fragment, settings.targetFragmentBytes));
+  return {
+    version: manifest.version,
+    versionTimestamp: manifest.timestamp,
+    rows: manifest.liveRows,
+    physicalRows: manifest.physicalRows,
+    deletedRows: manifest.deletedRows,
+    fragments: manifest.fragments.length,
+    smallFragments: small.length,
+    compactableFragments: compactableFragments(manifest, pass, settings.targetFragmentBytes),
+    tooLargeFragments: pass.tooLarge,
+    bytes: manifest.dataBytes,
+  };
+}
+
+/** A table without a key column is no error: there is just nothing to index. A key that is not understood is one. */
+function keyFacts(manifest: TableManifest): {
+  column: string | null;
+  index: KeyIndexFacts | null;
+  error?: UpkeepError;
+} {
+  try {
+    const key = keyColumnOf(manifest);
+    const column = key.name;
+    const found = keyIndexOf(manifest, key);
+    if (found === null) return { column, index: null };
+    const { name, kind, exact, coveredFragments, uncoveredFragments, unindexedRows } = found;
+    return { column, index: { name, kind, exact, coveredFragments, uncoveredFragments, unindexedRows } };
+  } catch (error) {
+    const typed = permanentErrorIn(error);
+    if (typed === undefined) throw error;
+    if (typed.code === 'KEY_COLUMN_MISSING') return { column: null, index: null };
+    return { column: null, index: null, error: typed };
+  }
+}

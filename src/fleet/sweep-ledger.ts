@@ -1,0 +1,42 @@
+import type { Settings } from '../config.ts';
+import type { Lifecycle, StoredFacts } from '../tasks/api.ts';
+import type { StoreFacts } from './facts.ts';
+
+/** What looking at a fleet reads from the ledger. */
+export type FleetLedger = Pick<Lifecycle, 'openTasks' | 'health' | 'leaseOf'>;
+
+/** What a sweep needs besides: it keeps facts and asks for tasks. */
+export type SweepLedger = Pick<Lifecycle, 'admit' | 'openTasks' | 'health' | 'getFacts' | 'putFacts'>;
+
+/** The facts as the ledger takes them: with the order for lists of the worst first. */
+export function toStored(
+  facts: StoreFacts,
+  settings: Pick<Settings, 'minFragments' | 'mergeWalMinGenerations'>,
+): StoredFacts & { readonly need: number } {
+  return { target: facts.target, observedAt: facts.observedAt, facts, need: needOf(facts, settings) };
+}
+
+/** Facts from the ledger; undefined when there are none, or of a release that kept them differently. */
+export function fromStored(stored: StoredFacts | undefined): StoreFacts | undefined {
+  const facts = stored?.facts;
+  if (facts === null || typeof facts !== 'object') return undefined;
+  const hasNumbers = ['observedAt', 'version', 'versionTimestamp', 'compactableFragments', 'tooLargeFragments'].every(
+    (name) => typeof Reflect.get(facts, name) === 'number',
+  );
+  return hasNumbers && 'wal' in facts && 'keyIndex' in facts ? (facts as StoreFacts) : undefined;
+}
+
+/** How badly a store needs work, a whole number: what waits in thousandths of its threshold; damage comes before everything. */
+function needOf(facts: StoreFacts, settings: Pick<Settings, 'minFragments' | 'mergeWalMinGenerations'>): number {
+  const pending = facts.wal?.shards.reduce((sum, shard) => sum + shard.pendingGenerations, 0) ?? 0;
+  const covered = facts.keyIndex?.exact ? facts.rows - facts.keyIndex.unindexedRows : 0;
+  const outsideIndex = facts.keyColumn === null ? 0 : facts.rows - covered;
+  const waiting =
+    facts.compactableFragments / settings.minFragments +
+    pending / settings.mergeWalMinGenerations +
+    (facts.rows === 0 ? 0 : outsideIndex / facts.rows);
+  return Math.round(waiting * 1000) + (facts.error === undefined ? 0 : damaged);
+}
+
+/** More than any store can have waiting. */
+const damaged = 1_000_000_000;

@@ -1,0 +1,121 @@
+import type { Settings } from '../config.ts';
+import { type ErrorRecord, errorRecord, typedErrorIn } from '../errors.ts';
+import type { ObjectStore } from '../lance/object-store.ts';
+import type { Admission } from '../tasks/api.ts';
+import type { Clock } from '../tasks/ports.ts';
+import { demand, type SweepKind } from './demand.ts';
+import { discoverCandidates } from './discover.ts';
+import type { StoreFacts } from './facts.ts';
+import { inParallel } from './in-parallel.ts';
+import { observe } from './observe.ts';
+import { plan } from './plan.ts';
+import { fromStored, type SweepLedger, toStored } from './sweep-ledger.ts';
+import { canonicalTarget } from './targets.ts';
+
+const storesAtATime = 8;
+
+export interface SweepOptions {
+  /** The object store rooted at a canonical URI: a root or a table. */
+  readonly storageFor: (uri: string) => ObjectStore;
+  readonly lifecycle: SweepLedger;
+  /** Canonical. */
+  readonly roots: readonly string[];
+  readonly settings: Settings;
+  readonly clock: Pick<Clock, 'now'>;
+}
+
+export interface SweepReport {
+  /** Stores that were read. */
+  readonly stores: readonly StoreFacts[];
+  readonly requested: readonly Admission[];
+  /** Stores (and roots) that could not be read or asked for; their last known facts stay. */
+  readonly failed: readonly { readonly target: string; readonly error: ErrorRecord }[];
+}
+
+export type Sweep = (kind: SweepKind, signal?: AbortSignal) => Promise<SweepReport>;
+
+interface StoreOutcome {
+  readonly facts?: StoreFacts;
+  readonly requested: readonly Admission[];
+  readonly failed?: { readonly target: string; readonly error: ErrorRecord };
+}
+
+/**
+ * The scheduled pass: find the stores, look at each, keep the facts, ask for what they need. One store's error never stops the others
+ * and never wipes what was known. Throws only when the signal aborts.
+ */
+export function createSweep(options: SweepOptions): Sweep {
+  return async (kind, signal) => {
+    const { targets, failed } = await findTargets(options, signal);
+    const outcomes = await inParallel(targets, storesAtATime, (target) => {
+      signal?.throwIfAborted();
+      return visit(options, target, kind);
+    });
+    return {
+      stores: outcomes.flatMap((outcome) => outcome.facts ?? []),
+      requested: outcomes.flatMap((outcome) => outcome.requested),
+      failed: [...failed, ...outcomes.flatMap((outcome) => outcome.failed ?? [])],
+    };
+  };
+}
+
+async function findTargets({ storageFor, roots }: SweepOptions, signal: AbortSignal | undefined) {
+  const targets = new Set<string>();
+  const failed: { target: string; error: ErrorRecord }[] = [];
+  for (const root of roots) {
+    signal?.throwIfAborted();
+    try {
+      for (const found of await discoverCandidates(storageFor(root))) {
+        try {
+          targets.add(await canonicalTarget(found, roots));
+        } catch (error) {
+          failed.push({ target: found, error: errorRecord(error) });
+        }
+      }
+    } catch (error) {
+      failed.push({ target: root, error: errorRecord(error) });
+    }
+  }
+  return { targets: [...targets], failed };
+}
+
+async function visit(options: SweepOptions, target: string, kind: SweepKind): Promise<StoreOutcome> {
+  const { lifecycle, settings, clock } = options;
+  const requested: Admission[] = [];
+  let facts: StoreFacts | undefined;
+  try {
+    facts = await look(options, target);
+    if (facts === undefined) return { requested };
+    const [health, openTasks] = await Promise.all([lifecycle.health(target), lifecycle.openTasks(target)]);
+    const verdicts = demand(facts, { settings, health, now: clock.now(), sweep: kind });
+    for (const request of plan(target, verdicts, { settings, health, openTasks })) {
+      requested.push(await lifecycle.admit(request));
+    }
+    return { facts, requested };
+  } catch (error) {
+    const known = facts === undefined ? {} : { facts };
+    return { ...known, requested, failed: { target, error: errorRecord(error) } };
+  }
+}
+
+/** Undefined for a directory that never was a table, whatever its name. */
+async function look(options: SweepOptions, target: string): Promise<StoreFacts | undefined> {
+  const { lifecycle, settings, clock, storageFor } = options;
+  const previous = fromStored(await lifecycle.getFacts(target));
+  const now = clock.now();
+  try {
+    const seen = await observe(storageFor(target), target, settings, now, previous);
+    await lifecycle.putFacts(toStored(seen, settings));
+    return seen;
+  } catch (error) {
+    if (previous === undefined && typedErrorIn(error)?.code === 'TABLE_NOT_FOUND') return undefined;
+    if (previous !== undefined) await lifecycle.putFacts(toStored(stale(previous, error, now), settings));
+    throw error;
+  }
+}
+
+/** What was known, marked as old: an outage must not look like an empty fleet. */
+function stale(previous: StoreFacts, error: unknown, now: number): StoreFacts {
+  const numbersFrom = previous.numbersFrom ?? previous.observedAt;
+  return { ...previous, observedAt: now, numbersFrom, error: errorRecord(error) };
+}

@@ -1,0 +1,43 @@
+import type { Settings } from '../config.ts';
+import type { Health, TaskKind } from '../tasks/task.ts';
+
+export type DemandRule =
+  | 'fragments-small'
+  | 'deleted-share'
+  | 'key-index-missing'
+  | 'key-index-wrong-kind'
+  | 'key-index-uncovered'
+  | 'wal-pending'
+  | 'wal-bytes'
+  | 'wal-tail'
+  | 'wal-garbage';
+
+/** What one rule says about one store. `due` when the rule asks for a task of `kind`; `because` is a whole sentence either way. */
+export interface Verdict {
+  readonly rule: DemandRule;
+  readonly kind: TaskKind;
+  readonly threshold: number;
+  readonly value: number;
+  readonly unit: 'fragments' | 'share' | 'indexes' | 'rows' | 'generations' | 'bytes' | 'shards';
+  readonly due: boolean;
+  readonly because: string;
+}
+
+/**
+ * Which rules a sweep applies: `compaction` those of Compact and IndexId, `merge` those of MergeWal, `tails` the same with every
+ * pending generation due, `all` everything at once, tails included.
+ */
+export type SweepKind = 'compaction' | 'merge' | 'tails' | 'all';
+
+export type DemandSettings = Pick<
+  Settings,
+  'minFragments' | 'mergeWalMinGenerations' | 'mergeMaxBytes' | 'mergeWalTailIntervalMs' | 'generationRetentionMs'
+>;
+
+export interface DemandInput {
+  readonly settings: DemandSettings;
+  readonly health: Readonly<Partial<Record<TaskKind, Health>>>;
+  readonly now: number;
+  /** Left out, every rule is applied, and tails are due by their age: what explain shows. */
+  readonly sweep?: SweepKind;
+}

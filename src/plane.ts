@@ -1,0 +1,155 @@
+import type { ErrorRecord } from './errors.ts';
+import type { Verdict } from './fleet/demand.ts';
+import type { StoreFacts } from './fleet/facts.ts';
+import type { TaskKind, TaskRequest, TaskState, WorkResult } from './tasks/task.ts';
+
+/** The JSON shapes below carry this number; it grows when a field changes its meaning or goes away. */
+export const SCHEMA_VERSION = 1;
+
+export interface InspectReport {
+  readonly schemaVersion: number;
+  readonly target: string;
+  readonly version: number;
+  /** Live rows of the base table; rows that wait in the MemWAL are in `wal`. */
+  readonly rows: number;
+  readonly fragments: number;
+  readonly smallFragments: number;
+  readonly bytes: number;
+  readonly keyColumn: string | null;
+  readonly keyIndex: {
+    readonly name: string;
+    readonly kind: string;
+    readonly coveredFragments: number;
+    readonly uncoveredFragments: number;
+    readonly unindexedRows: number;
+  } | null;
+  readonly wal: {
+    readonly shards: readonly {
+      readonly shardId: string;
+      readonly watermark: number;
+      readonly pendingGenerations: number;
+      readonly pendingRows: number;
+      readonly pendingBytes: number;
+      /** ISO-8601; null when nothing is pending. */
+      readonly oldestPending: string | null;
+    }[];
+  } | null;
+}
+
+/** One task as operators see it. Times are ISO-8601 UTC. */
+export interface TaskReport {
+  readonly id: string;
+  readonly kind: TaskKind;
+  readonly target: string;
+  readonly state: TaskState;
+  readonly reasons: readonly string[];
+  readonly dependsOn: readonly string[];
+  readonly attempts: number;
+  readonly result: WorkResult | null;
+  readonly error: ErrorRecord | null;
+  readonly createdAt: string;
+  readonly startedAt: string | null;
+  readonly endedAt: string | null;
+  /** When a queued task may run at the earliest, if it has to wait. */
+  readonly notBefore: string | null;
+}
+
+export interface RunReport {
+  readonly schemaVersion: number;
+  readonly tasks: readonly TaskReport[];
+  readonly stores: readonly InspectReport[];
+  /** Stores that could not be read at the end, with the reason. */
+  readonly unreadable: readonly { readonly target: string; readonly error: ErrorRecord }[];
+}
+
+export interface StatusReport {
+  readonly schemaVersion: number;
+  /** Worst first. */
+  readonly stores: readonly {
+    readonly target: string;
+    readonly facts: StoreFacts | null;
+    readonly openTasks: readonly TaskReport[];
+    /** Answers "why is it not running?", one sentence each. */
+    readonly because: readonly string[];
+    readonly attention: boolean;
+  }[];
+}
+
+export interface ExplainReport {
+  readonly schemaVersion: number;
+  readonly target: string;
+  readonly facts: StoreFacts;
+  readonly verdicts: readonly Verdict[];
+  readonly plan: readonly TaskRequest[];
+  readonly openTasks: readonly TaskReport[];
+  readonly because: readonly string[];
+}
+
+export interface SendReport {
+  readonly schemaVersion: number;
+  readonly taskId: string;
+  /** True when the request joined a task that was there already. */
+  readonly joined: boolean;
+  /** The task as it stands when the command returns: after its end with `--wait`. */
+  readonly task: TaskReport;
+}
+
+export interface HistoryReport {
+  readonly schemaVersion: number;
+  readonly tasks: readonly TaskReport[];
+  /** Give it back as `after` for the next page; null on the last one. */
+  readonly next: string | null;
+}
+
+export interface ProgressEvent {
+  readonly at: number;
+  readonly stage: 'sweep' | 'admitted' | 'started' | 'progress' | 'done' | 'retry' | 'failed' | 'waiting';
+  readonly message: string;
+  readonly target?: string;
+  readonly kind?: TaskKind;
+  readonly taskId?: string;
+  readonly code?: string;
+  /** Fencing token of the attempt. */
+  readonly token?: number;
+}
+
+export interface DeadLetterReport {
+  readonly schemaVersion: number;
+  readonly letters: readonly {
+    /** Of the message as it first came. */
+    readonly messageId: string;
+    readonly lane: TaskKind;
+    readonly code: string;
+    readonly sentence: string;
+    readonly body: string;
+    readonly deadAt: string;
+  }[];
+}
+
+export interface SendRequest {
+  readonly kind: TaskKind;
+  readonly target: string;
+  readonly dependsOn: readonly string[];
+  readonly force: boolean;
+}
+
+/** The whole product as one object: what every command, test and embedding program drives. */
+export interface Plane {
+  /** Maintains the roots: until nothing is runnable with `once`, else until the signal aborts. */
+  run(options: { readonly once: boolean; readonly signal: AbortSignal }): Promise<RunReport>;
+  inspect(target: string): Promise<InspectReport>;
+  status(root?: string): Promise<StatusReport>;
+  explain(target: string): Promise<ExplainReport>;
+  /** With `wait`, runs or watches until the task has ended; without it, only writes it to the ledger. */
+  send(request: SendRequest, options: { readonly wait: boolean; readonly signal: AbortSignal }): Promise<SendReport>;
+  history(options: {
+    readonly target?: string;
+    readonly limit: number;
+    readonly after?: string;
+  }): Promise<HistoryReport>;
+  /** The newest first. Without a lane, of all. */
+  deadLetters(options: { readonly lane?: TaskKind; readonly limit: number }): Promise<DeadLetterReport>;
+  /** Sends a dead letter to its lane again under its original id; false when there is none of that id. */
+  redrive(messageId: string): Promise<boolean>;
+  close(): Promise<void>;
+}

@@ -1,0 +1,117 @@
+import { describe, expect, it } from 'vitest';
+import { type BecauseInput, because, needsAttention } from '../../../src/fleet/because.ts';
+import type { Verdict } from '../../../src/fleet/verdict.ts';
+import { healthOf, openTask, storeFacts } from '../../fixtures/facts.ts';
+
+const now = 10_000_000;
+const due: Verdict = {
+  rule: 'fragments-small',
+  kind: 'Compact',
+  threshold: 16,
+  value: 20,
+  unit: 'fragments',
+  due: true,
+  because: '20 fragments can be compacted (due from 16).',
+};
+const failing = healthOf('Compact', {
+  streak: 4,
+  cooldownUntil: now + 1_200_000,
+  lastFailure: {
+    at: now,
+    taskId: 'c',
+    error: { code: 'COMMIT_CONFLICT', message: 'lost the race', disposition: 'failure' },
+  },
+});
+
+function sentences(input: Partial<BecauseInput>): readonly string[] {
+  const facts = storeFacts();
+  return because({ facts, verdicts: [], plan: [], openTasks: [], health: {}, lease: undefined, now, ...input });
+}
+
+describe('"why is it not running?"', () => {
+  it('is answered by saying so when nothing is due', () => {
+    expect(sentences({})).toEqual(['Nothing is due and no task is open.']);
+  });
+
+  it('is answered for a store that was never read', () => {
+    expect(sentences({ facts: undefined })).toEqual(['The store has not been read yet; the next sweep does.']);
+  });
+
+  it('is answered by the error of the store, and how old the numbers are', () => {
+    const error = { code: 'STORE_IO', message: 'No answer.', next: 'Try again.', disposition: 'failure' } as const;
+    expect(sentences({ facts: storeFacts({ error, numbersFrom: 0 }) })).toEqual([
+      'STORE_IO: No answer. Try again. The numbers shown are those of 1970-01-01T00:00:00.000Z.',
+    ]);
+  });
+
+  it('is answered by what is due and not asked for yet', () => {
+    const plan = [{ kind: 'Compact', target: '/db/t.lance' }] as const;
+    expect(sentences({ verdicts: [due], plan })).toEqual([
+      'Compact is due and not asked for yet: 20 fragments can be compacted (due from 16).',
+    ]);
+  });
+
+  it('is answered by the other task that what is due comes with', () => {
+    const index: Verdict = { ...due, kind: 'IndexId', rule: 'key-index-missing', because: 'There is no index.' };
+    expect(sentences({ verdicts: [index] })).toEqual([
+      'IndexId is due, and comes with another task: There is no index.',
+    ]);
+  });
+
+  it('is answered by the dependencies of a waiting task', () => {
+    const task = openTask('IndexId', { state: 'waiting', undone: ['a', 'b'] });
+    expect(sentences({ openTasks: [task] })).toEqual(['IndexId IndexId-1 waits for 2 tasks: a, b.']);
+  });
+
+  it('is answered by the cooldown, how long it lasts and how to pass it', () => {
+    const [sentence] = sentences({ openTasks: [openTask('Compact')], health: { Compact: failing } });
+    expect(sentence).toBe(
+      'Compact Compact-1 is queued, but Compact failed 4 times in a row here, the last time with COMMIT_CONFLICT: ' +
+        'it cools down for another 20 min (`lance-upkeep send --force` passes that).',
+    );
+  });
+
+  it('is not answered by a cooldown that a forced task passes, or that is over', () => {
+    const ready = 'Compact Compact-1 is queued and starts as soon as its lane has room.';
+    const forced = openTask('Compact', { force: true });
+    expect(sentences({ openTasks: [forced], health: { Compact: failing } })).toEqual([ready]);
+    const over = { Compact: { ...failing, cooldownUntil: now } };
+    expect(sentences({ openTasks: [openTask('Compact')], health: over })).toEqual([ready]);
+  });
+
+  it('is answered by the retry and the error before it', () => {
+    const error = { code: 'STORAGE_THROTTLED', message: 'Slow down.', disposition: 'contention' } as const;
+    const task = openTask('MergeWal', { notBefore: now + 30_000, error });
+    expect(sentences({ openTasks: [task] })).toEqual([
+      'MergeWal MergeWal-1 is tried again in 30 s after STORAGE_THROTTLED: Slow down.',
+    ]);
+  });
+
+  it('is answered by the task that holds the store, and whether its lease has run out', () => {
+    const lease = { taskId: 'm', kind: 'MergeWal', expiresAt: now + 1000 } as const;
+    expect(sentences({ openTasks: [openTask('Compact')], lease })).toEqual([
+      'Compact Compact-1 is queued: the store is busy with MergeWal m.',
+    ]);
+    const [expired] = sentences({ openTasks: [openTask('Compact')], lease: { ...lease, expiresAt: now - 1 } });
+    expect(expired).toContain('Its lease has run out; the next recovery frees the store.');
+  });
+
+  it('is answered by the running task itself', () => {
+    const task = openTask('Compact', { state: 'running', attempts: 2, attemptStartedAt: now - 5000 });
+    expect(sentences({ openTasks: [task], verdicts: [due] })).toEqual([
+      'Compact Compact-1 is running for 5 s (attempt 2).',
+    ]);
+  });
+});
+
+describe('attention', () => {
+  it('is asked for a store that cannot be read, is damaged, holds what no pass can do, or cools down', () => {
+    const error = { code: 'X', message: 'x', disposition: 'permanent' } as const;
+    expect(needsAttention({ facts: storeFacts(), health: {}, now })).toBe(false);
+    expect(needsAttention({ facts: undefined, health: {}, now })).toBe(true);
+    expect(needsAttention({ facts: storeFacts({ error }), health: {}, now })).toBe(true);
+    expect(needsAttention({ facts: storeFacts({ tooLargeFragments: 1 }), health: {}, now })).toBe(true);
+    expect(needsAttention({ facts: storeFacts(), health: { Compact: failing }, now })).toBe(true);
+    expect(needsAttention({ facts: storeFacts(), health: { Compact: failing }, now: now + 1_200_001 })).toBe(false);
+  });
+});

@@ -1,0 +1,207 @@
+import { describe, expect, it } from 'vitest';
+import { loadSettings } from '../../../src/config.ts';
+import { demand } from '../../../src/fleet/demand.ts';
+import type { StoreFacts } from '../../../src/fleet/facts.ts';
+import type { DemandInput, DemandRule, Verdict } from '../../../src/fleet/verdict.ts';
+import { healthOf, keyIndexFacts, shardFacts, storeFacts } from '../../fixtures/facts.ts';
+
+const settings = loadSettings({});
+const now = 100_000_000;
+const tailInterval = settings.mergeWalTailIntervalMs;
+
+function judge(changes: Partial<StoreFacts>, input: Partial<DemandInput> = {}): readonly Verdict[] {
+  return demand(storeFacts(changes), { settings, health: {}, now, ...input });
+}
+
+function verdict(rule: DemandRule, changes: Partial<StoreFacts>, input: Partial<DemandInput> = {}): Verdict {
+  const found = judge(changes, input).find((one) => one.rule === rule);
+  if (found === undefined) throw new Error(`no verdict of ${rule}`);
+  return found;
+}
+
+function due(changes: Partial<StoreFacts>, input: Partial<DemandInput> = {}): DemandRule[] {
+  return judge(changes, input).flatMap((one) => (one.due ? one.rule : []));
+}
+
+function wal(...shards: Parameters<typeof shardFacts>[0][]) {
+  return { wal: { shards: shards.map(shardFacts) } };
+}
+
+describe('demand', () => {
+  it('asks nothing of a healthy store, and still says a whole sentence for each rule', () => {
+    const verdicts = judge(wal({}));
+    expect(verdicts.map((one) => one.rule)).toEqual([
+      'fragments-small',
+      'deleted-share',
+      'key-index-missing',
+      'key-index-wrong-kind',
+      'key-index-uncovered',
+      'wal-pending',
+      'wal-bytes',
+      'wal-tail',
+      'wal-garbage',
+    ]);
+    for (const one of verdicts) {
+      expect(one.due).toBe(false);
+      expect(one.because).toMatch(/^[A-Z0-9].*[^.]\.$/);
+    }
+  });
+
+  it('has a due rule exactly where the value reaches the threshold', () => {
+    const sick = judge({
+      compactableFragments: 20,
+      keyIndex: null,
+      ...wal({ pendingGenerations: 9, oldestPending: 0, mergedGenerations: 1, garbageDue: true }),
+    });
+    for (const one of sick) expect([one.rule, one.due]).toEqual([one.rule, one.value >= one.threshold]);
+  });
+
+  it('applies the rules of its sweep only', () => {
+    const kinds = (sweep: DemandInput['sweep']) =>
+      new Set(judge(wal({}), sweep === undefined ? {} : { sweep }).map((one) => one.kind));
+    expect(kinds('compaction')).toEqual(new Set(['Compact', 'IndexId']));
+    expect(kinds('merge')).toEqual(new Set(['MergeWal']));
+    expect(kinds('tails')).toEqual(new Set(['MergeWal']));
+    expect(kinds('all')).toEqual(new Set(['Compact', 'IndexId', 'MergeWal']));
+    expect(kinds(undefined)).toEqual(kinds('all'));
+  });
+});
+
+describe('the rules of compactions', () => {
+  it('ask from MIN_FRAGMENTS fragments on that a compaction would really rewrite', () => {
+    expect(due({ compactableFragments: 15, smallFragments: 40 })).toEqual([]);
+    expect(verdict('fragments-small', { compactableFragments: 16 })).toMatchObject({
+      due: true,
+      threshold: 16,
+      value: 16,
+      unit: 'fragments',
+      because: '16 fragments can be compacted (due from 16).',
+    });
+  });
+
+  it('ask from a fifth of deleted rows on', () => {
+    const deleted = (deletedRows: number) => ({ deletedRows, compactableFragments: 1 });
+    expect(due(deleted(199))).toEqual([]);
+    expect(due(deleted(200))).toEqual(['deleted-share']);
+    expect(verdict('deleted-share', deleted(250)).because).toBe('25 % of the rows are deleted (due from 20 %).');
+  });
+
+  it('do not ask for deletions that no compaction can remove, and say how many fragments are too large', () => {
+    const one = verdict('deleted-share', { deletedRows: 300, tooLargeFragments: 2 });
+    expect(one.due).toBe(false);
+    expect(one.because).toContain('no fragment can be rewritten; 2 fragments more would have to be rewritten beyond');
+  });
+
+  it('count an empty table as without deleted rows', () => {
+    expect(verdict('deleted-share', { physicalRows: 0, rows: 0 })).toMatchObject({ value: 0, due: false });
+  });
+
+  it('S29: do not ask again while the last compaction rewrote nothing at this same version', () => {
+    const facts = { version: 7, compactableFragments: 30, deletedRows: 400 };
+    const lastAt = (versionAfter: number, rewroteNothing: boolean) => ({
+      health: {
+        Compact: healthOf('Compact', {
+          lastSuccess: { at: 0, taskId: 'c', versionBefore: versionAfter, versionAfter, rewroteNothing },
+        }),
+      },
+    });
+    expect(due(facts, lastAt(7, true))).toEqual([]);
+    expect(verdict('fragments-small', facts, lastAt(7, true)).because).toContain(
+      'rewrote nothing at this same version 7',
+    );
+    expect(due(facts, lastAt(6, true))).toEqual(['fragments-small', 'deleted-share']);
+    expect(due(facts, lastAt(7, false))).toEqual(['fragments-small', 'deleted-share']);
+  });
+});
+
+describe('the rules of the key index', () => {
+  it('ask for a missing index, except where there is no key or no row', () => {
+    expect(due({ keyIndex: null })).toEqual(['key-index-missing']);
+    expect(due({ keyIndex: null, rows: 0 })).toEqual([]);
+    expect(due({ keyIndex: null, keyColumn: null })).toEqual([]);
+    expect(verdict('key-index-missing', { keyIndex: null, keyColumn: null }).because).toContain('no key column');
+  });
+
+  it('ask for a BTree where an index of another kind stands, by the kind', () => {
+    const bitmap = { keyIndex: keyIndexFacts({ kind: 'Bitmap', exact: false, unindexedRows: 5 }) };
+    expect(due(bitmap)).toEqual(['key-index-wrong-kind']);
+    expect(verdict('key-index-wrong-kind', bitmap).because).toContain('id_idx on id is of kind Bitmap');
+  });
+
+  it('ask for a BTree where its name is taken by an index on another column', () => {
+    const taken = { keyIndex: keyIndexFacts({ kind: 'OtherColumn', exact: false }) };
+    expect(verdict('key-index-wrong-kind', taken)).toMatchObject({
+      due: true,
+      because: 'The name id_idx is taken by an index that is not on id alone.',
+    });
+  });
+
+  it('ask for coverage from the first uncovered row on', () => {
+    const partly = { keyIndex: keyIndexFacts({ uncoveredFragments: 1, unindexedRows: 1 }) };
+    expect(due(partly)).toEqual(['key-index-uncovered']);
+    expect(verdict('key-index-uncovered', partly)).toMatchObject({ value: 1, threshold: 1, unit: 'rows' });
+  });
+});
+
+describe('the rules of the MemWAL', () => {
+  it('ask from MERGE_WAL_MIN_GENERATIONS on, counted over all shards', () => {
+    const spread = (last: number) => wal({ pendingGenerations: 4 }, { pendingGenerations: last });
+    expect(due(spread(3))).toEqual([]);
+    expect(due(spread(4))).toEqual(['wal-pending']);
+  });
+
+  it('ask from MERGE_MAX_BYTES on, however few the generations', () => {
+    const bytes = settings.mergeMaxBytes;
+    expect(due(wal({ pendingGenerations: 1, pendingBytes: bytes - 1 }))).toEqual([]);
+    expect(due(wal({ pendingGenerations: 1, pendingBytes: bytes }))).toEqual(['wal-bytes']);
+    expect(verdict('wal-bytes', wal({ pendingBytes: bytes })).because).toBe(
+      '256 MiB pending in generations (due from 256 MiB).',
+    );
+  });
+
+  it('S17: ask for a tail in the sweep of the tails, and in any sweep once it is older than the interval', () => {
+    const tail = (age: number) => wal({ pendingGenerations: 1, pendingBytes: 10, oldestPending: now - age });
+    expect(due(tail(0), { sweep: 'tails' })).toEqual(['wal-tail']);
+    expect(due(tail(0), { sweep: 'all' })).toEqual(['wal-tail']);
+    expect(due(tail(tailInterval - 1), { sweep: 'merge' })).toEqual([]);
+    expect(due(tail(tailInterval), { sweep: 'merge' })).toEqual(['wal-tail']);
+    expect(due(tail(tailInterval))).toEqual(['wal-tail']);
+    expect(due(wal({}), { sweep: 'tails' })).toEqual([]);
+  });
+
+  it('S18: ask for what a writer that is gone has left, whichever shard it was', () => {
+    const left = wal({}, { pendingGenerations: 2, oldestPending: now - 30 * 86_400_000 });
+    expect(due(left, { sweep: 'merge' })).toEqual(['wal-tail']);
+    expect(verdict('wal-tail', left).because).toContain('the oldest for 30 days');
+  });
+
+  it('ask for the garbage of merged generations once it is due', () => {
+    expect(due(wal({ mergedGenerations: 8 }))).toEqual([]);
+    expect(verdict('wal-garbage', wal({ mergedGenerations: 8 })).because).toContain('within the retention of 60 min');
+    expect(due(wal({ mergedGenerations: 8, garbageDue: true }))).toEqual(['wal-garbage']);
+  });
+
+  it('do not count generations behind a missing one, and say so', () => {
+    const blocked = (before: number) =>
+      wal({
+        pendingGenerations: before + 20,
+        blockedGenerations: 20,
+        missingGeneration: before + 1,
+        pendingBytes: 1024 ** 3,
+        oldestPending: 0,
+      });
+    expect(due(blocked(0), { sweep: 'tails' })).toEqual([]);
+    expect(verdict('wal-pending', blocked(0)).because).toContain('20 more generations cannot be merged');
+    expect(due(blocked(8), { sweep: 'merge' })).toEqual(['wal-pending', 'wal-tail']);
+  });
+});
+
+describe('a table with a feature that is not supported', () => {
+  it('is asked for nothing, and the verdicts say why', () => {
+    const error = { code: 'MANIFEST_UNSUPPORTED', message: 'x', disposition: 'permanent' } as const;
+    const facts = { compactableFragments: 30, keyIndex: null, ...wal({ pendingGenerations: 30 }), error };
+    expect(due(facts, { sweep: 'all' })).toEqual([]);
+    expect(verdict('fragments-small', facts).because).toContain('not supported');
+    expect(due({ ...facts, error: { ...error, code: 'GENERATION_MISSING' } })).not.toEqual([]);
+  });
+});

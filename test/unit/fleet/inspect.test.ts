@@ -1,0 +1,52 @@
+import { describe, expect, it } from 'vitest';
+import { inspectReport } from '../../../src/fleet/inspect.ts';
+import { keyIndexFacts, shardFacts, storeFacts } from '../../fixtures/facts.ts';
+
+describe('the inspect report', () => {
+  it('holds exactly the promised fields, with times in ISO-8601', () => {
+    const shard = shardFacts({
+      pendingGenerations: 2,
+      pendingRows: 9,
+      pendingBytes: 99,
+      oldestPending: 0,
+      watermark: 4,
+    });
+    const facts = storeFacts({ wal: { shards: [shard, shardFacts()] }, keyIndex: keyIndexFacts({ unindexedRows: 3 }) });
+    expect(inspectReport(facts)).toEqual({
+      schemaVersion: 1,
+      target: '/db/t.lance',
+      version: 7,
+      rows: 1000,
+      fragments: 1,
+      smallFragments: 0,
+      bytes: 1_000_000,
+      keyColumn: 'id',
+      keyIndex: { name: 'id_idx', kind: 'BTree', coveredFragments: 1, uncoveredFragments: 0, unindexedRows: 3 },
+      wal: {
+        shards: [
+          {
+            shardId: shard.shardId,
+            watermark: 4,
+            pendingGenerations: 2,
+            pendingRows: 9,
+            pendingBytes: 99,
+            oldestPending: '1970-01-01T00:00:00.000Z',
+          },
+          {
+            shardId: shard.shardId,
+            watermark: 0,
+            pendingGenerations: 0,
+            pendingRows: 0,
+            pendingBytes: 0,
+            oldestPending: null,
+          },
+        ],
+      },
+    });
+  });
+
+  it('has null where there is no key column, no index and no MemWAL', () => {
+    const report = inspectReport(storeFacts({ keyColumn: null, keyIndex: null }));
+    expect(report).toMatchObject({ keyColumn: null, keyIndex: null, wal: null });
+  });
+});
