@@ -1,0 +1,189 @@
+import {
+  type ArrowTable,
+  arrow,
+  type Data,
+  type DataType,
+  type Dictionary,
+  type RecordBatch,
+  type Schema,
+} from './arrow.ts';
+import { WorkError } from './errors.ts';
+import { nullColumn } from './null-column.ts';
+
+/** The column that a generation has besides those of the base table: true marks a deleted key. */
+export const TOMBSTONE_COLUMN = '_tombstone';
+
+type Primitive = string | number | bigint | boolean;
+
+/**
+ * Checks that rows of a generation can stand in the base table.
+ * Throws SCHEMA_COLUMN_UNKNOWN for a column that the base lacks, SCHEMA_MISMATCH for another type or a missing column
+ * that may not be null. A nullable column that the generation lacks is filled with nulls: it was added later.
+ */
+export function checkGenerationSchema(base: Schema, generation: Schema, where: string): void {
+  for (const field of generation.fields) {
+    if (field.name === TOMBSTONE_COLUMN) continue;
+    const mine = base.fields.find((candidate) => candidate.name === field.name);
+    if (!mine) {
+      throw new WorkError(
+        'SCHEMA_COLUMN_UNKNOWN',
+        `${where} has the column "${field.name}", which the base table lacks, so its values would be lost.`,
+        { disposition: 'permanent', next: `Add the column to the base table (addColumns), then send MergeWal again.` },
+      );
+    }
+    if (String(mine.type) !== String(field.type)) {
+      throw new WorkError(
+        'SCHEMA_MISMATCH',
+        `${where} has the column "${field.name}" as ${field.type}; the base table has it as ${mine.type}.`,
+        { disposition: 'permanent', next: 'Give the base column back its type, or write these rows again.' },
+      );
+    }
+  }
+  for (const field of base.fields) {
+    if (field.nullable || generation.fields.some((candidate) => candidate.name === field.name)) continue;
+    throw new WorkError(
+      'SCHEMA_MISMATCH',
+      `${where} lacks the column "${field.name}", which may not be null in the base table.`,
+      { disposition: 'permanent', next: 'Make the column nullable (alterColumns), then send MergeWal again.' },
+    );
+  }
+}
+
+/**
+ * Puts batches of several generations into tables of the base's schema, each with one dictionary per dictionary
+ * column: the Arrow file format that LanceDB takes cannot replace a dictionary between batches. More than one table
+ * comes back only when the values outgrow the column's index type (128 for int8).
+ */
+export function alignBatches(base: Schema, batches: readonly RecordBatch[]): ArrowTable[] {
+  const tables: ArrowTable[] = [];
+  let slice: RecordBatch[] = [];
+  let dictionaries = new DictionarySet();
+  for (const batch of batches) {
+    const widened = dictionaries.with(base, batch);
+    if (widened.fits || slice.length === 0) {
+      dictionaries = widened;
+    } else {
+      tables.push(buildTable(base, slice, dictionaries));
+      slice = [];
+      dictionaries = new DictionarySet().with(base, batch);
+    }
+    slice.push(batch);
+  }
+  if (slice.length > 0) tables.push(buildTable(base, slice, dictionaries));
+  return tables;
+}
+
+function buildTable(base: Schema, batches: readonly RecordBatch[], dictionaries: DictionarySet): ArrowTable {
+  const aligned = batches.map((batch) => {
+    const children = base.fields.map((field, index) => {
+      const data = columnData(batch, field.name);
+      if (data) return rebuild(data, field.type, String(index), dictionaries);
+      return rebuild(nullColumn(field.type, batch.numRows), field.type, String(index), dictionaries);
+    });
+    const type = new arrow.Struct(base.fields);
+    return new arrow.RecordBatch(base, arrow.makeData({ type, length: batch.numRows, nullCount: 0, children }));
+  });
+  return new arrow.Table(base, aligned);
+}
+
+function columnData(batch: RecordBatch, name: string): Data | undefined {
+  const index = batch.schema.fields.findIndex((field) => field.name === name);
+  return index < 0 ? undefined : batch.data.children[index];
+}
+
+/** The values in use per dictionary column, nested ones too, keyed by the path of child indexes. */
+class DictionarySet {
+  readonly #columns = new Map<string, Map<Primitive, number>>();
+  readonly #vectors = new Map<string, Data['dictionary']>();
+  fits = true;
+
+  with(base: Schema, batch: RecordBatch): DictionarySet {
+    const wider = new DictionarySet();
+    for (const [path, values] of this.#columns) wider.#columns.set(path, new Map(values));
+    base.fields.forEach((field, index) => {
+      const data = columnData(batch, field.name);
+      if (data) wider.#collect(data, String(index));
+    });
+    return wider;
+  }
+
+  #collect(data: Data, path: string): void {
+    if (!arrow.DataType.isDictionary(data.type)) {
+      data.children.forEach((child, index) => {
+        this.#collect(child, `${path}.${index}`);
+      });
+      return;
+    }
+    const type = data.type as Dictionary;
+    const known = this.#columns.get(path) ?? new Map<Primitive, number>();
+    this.#columns.set(path, known);
+    for (const value of dictionaryValues(data)) {
+      if (value !== null && !known.has(value)) known.set(value, known.size);
+    }
+    if (known.size > capacity(type)) this.fits = false;
+  }
+
+  indexOf(path: string, value: Primitive): number {
+    return this.#columns.get(path)?.get(value) ?? 0;
+  }
+
+  vector(path: string, type: Dictionary): NonNullable<Data['dictionary']> {
+    const made = this.#vectors.get(path);
+    if (made) return made;
+    const values = [...(this.#columns.get(path)?.keys() ?? [])];
+    const vector = arrow.vectorFromArray(values, type.dictionary as DataType) as NonNullable<Data['dictionary']>;
+    this.#vectors.set(path, vector);
+    return vector;
+  }
+}
+
+function capacity(type: Dictionary): number {
+  const bits = type.indices.bitWidth - (type.indices.isSigned ? 1 : 0);
+  return 2 ** bits;
+}
+
+function* dictionaryValues(data: Data): Generator<Primitive | null> {
+  for (let row = 0; row < data.length; row += 1) {
+    if (!data.getValid(row)) yield null;
+    else yield data.dictionary?.get(Number(data.values[row])) as Primitive;
+  }
+}
+
+/** The same values under the base's own type objects, with the shared dictionaries put in. */
+function rebuild(data: Data, type: DataType, path: string, dictionaries: DictionarySet): Data {
+  if (arrow.DataType.isDictionary(type)) return rebuildDictionary(data, type as Dictionary, path, dictionaries);
+  const fields = (type.children ?? []) as Schema['fields'];
+  const children = data.children.map((child, index) => {
+    const childType = fields[index]?.type ?? child.type;
+    return rebuild(child, childType as DataType, `${path}.${index}`, dictionaries);
+  });
+  return data.clone(type, data.offset, data.length, data.nullCount, buffersOf(data), children);
+}
+
+function buffersOf(data: Data) {
+  return [data.valueOffsets, data.values, data.nullBitmap, data.typeIds] as never;
+}
+
+function rebuildDictionary(data: Data, type: Dictionary, path: string, dictionaries: DictionarySet): Data {
+  const indexes = new type.indices.ArrayType(data.length);
+  const nullBitmap = new Uint8Array(Math.ceil(data.length / 64) * 8);
+  let row = 0;
+  let nullCount = 0;
+  for (const value of dictionaryValues(data)) {
+    if (value === null) nullCount += 1;
+    else {
+      const index = dictionaries.indexOf(path, value);
+      (indexes as { [at: number]: number | bigint })[row] = typeof indexes[0] === 'bigint' ? BigInt(index) : index;
+      nullBitmap[row >> 3] = (nullBitmap[row >> 3] ?? 0) | (1 << (row & 7));
+    }
+    row += 1;
+  }
+  return arrow.makeData({
+    type,
+    length: data.length,
+    nullCount,
+    nullBitmap,
+    data: indexes,
+    dictionary: dictionaries.vector(path, type),
+  } as never) as Data;
+}

@@ -1,0 +1,35 @@
+import { type Disposition, UpkeepError } from '../errors.ts';
+
+export type WorkErrorCode =
+  | 'COMMIT_CONFLICT'
+  | 'DEADLINE'
+  | 'DUPLICATE_KEYS'
+  | 'INDEX_NOT_BUILT'
+  | 'KEY_INDEX_MISSING'
+  | 'KEY_IN_TWO_SHARDS'
+  | 'KEY_TYPE_UNSUPPORTED'
+  | 'LANCEDB_FAILED'
+  | 'MERGE_COUNT_MISMATCH'
+  | 'NULL_KEYS'
+  | 'SCHEMA_COLUMN_UNKNOWN'
+  | 'SCHEMA_MISMATCH'
+  | 'SHARDS_FAILED'
+  | 'STORAGE_THROTTLED'
+  | 'TYPE_UNSUPPORTED'
+  | 'WATERMARK_MOVED';
+
+interface WorkErrorOptions {
+  readonly disposition: Disposition;
+  readonly next?: string;
+  readonly cause?: unknown;
+  readonly details?: Readonly<Record<string, unknown>>;
+}
+
+/** An error of the work itself: what is wrong with the table, the generation or the moment. */
+export class WorkError extends UpkeepError {
+  override readonly name = 'WorkError';
+
+  constructor(code: WorkErrorCode, message: string, options: WorkErrorOptions) {
+    super(message, { code, ...options });
+  }
+}

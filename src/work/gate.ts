@@ -1,0 +1,37 @@
+import { tableNotFound } from '../lance/errors.ts';
+import { type KeyIndex, keyColumnOf, keyIndexOf } from '../lance/key-index.ts';
+import type { TableManifest } from '../lance/manifest.ts';
+import { readNewestManifest } from '../lance/newest.ts';
+import type { ObjectStore } from '../lance/object-store.ts';
+import { assertWritable } from '../lance/support.ts';
+
+export interface Gate {
+  readonly manifest: TableManifest;
+  readonly keyColumn: string;
+  readonly keyIndex: KeyIndex | null;
+  /**
+   * - `covering`: a BTree on exactly the key column; the rows outside it are few enough to scan.
+   * - `stale`: the BTree is there, but most rows are outside of it.
+   * - `missing`: no index on the key, or one of another kind, which merge_insert does not probe.
+   */
+  readonly verdict: 'covering' | 'stale' | 'missing';
+}
+
+/**
+ * Reads the newest manifest and answers whether a merge would probe the key index or join the whole base table.
+ * No native library is loaded for it. Throws TABLE_NOT_FOUND, KEY_COLUMN_MISSING and MANIFEST_* errors.
+ */
+export async function readGate(store: ObjectStore): Promise<Gate> {
+  const manifest = await readNewestManifest(store);
+  if (!manifest) throw tableNotFound(store.uri);
+  assertWritable(manifest);
+  const keyColumn = keyColumnOf(manifest);
+  const keyIndex = keyIndexOf(manifest, keyColumn);
+  return { manifest, keyColumn: keyColumn.name, keyIndex, verdict: verdictOf(manifest, keyIndex) };
+}
+
+function verdictOf(manifest: TableManifest, keyIndex: KeyIndex | null): Gate['verdict'] {
+  if (!keyIndex?.exact) return 'missing';
+  const indexedRows = manifest.liveRows - keyIndex.unindexedRows;
+  return manifest.liveRows > 0 && keyIndex.unindexedRows > indexedRows ? 'stale' : 'covering';
+}

@@ -1,0 +1,41 @@
+import { typedErrorIn, type UpkeepError } from '../errors.ts';
+import { WorkError } from './errors.ts';
+
+/** LanceDB reports everything as text, so this is the one place that reads message text. Patterns were seen on 0.39.0. */
+const CONFLICT =
+  /commit conflict|preempted by concurrent transaction|Too many concurrent writers|Incompatible transaction|RetryableCommitConflict|TooMuchWriteContention/i;
+const THROTTLED = /SlowDown|503 Service Unavailable|\b429\b|Too Many Requests|throttl|RequestTimeout/i;
+const GONE = /Not found|NotFound|No such file|was not found/i;
+
+/**
+ * Turns what a LanceDB call threw into one of our errors.
+ * @param during what was being done, for the sentence: "merging 8 generations into …".
+ */
+export function lancedbError(error: unknown, during: string): UpkeepError {
+  const typed = typedErrorIn(error);
+  if (typed) return typed;
+  const text = error instanceof Error ? error.message : String(error);
+  const short = text.split('\n')[0]?.slice(0, 400) ?? '';
+  if (CONFLICT.test(text)) {
+    return new WorkError('COMMIT_CONFLICT', `Another writer committed first while ${during}: ${short}`, {
+      disposition: 'contention',
+      next: 'Nothing to do: the task is tried again in a moment.',
+      cause: error,
+    });
+  }
+  if (THROTTLED.test(text)) {
+    return new WorkError('STORAGE_THROTTLED', `The object store asked to slow down while ${during}: ${short}`, {
+      disposition: 'contention',
+      next: 'Nothing to do: the task is tried again in a moment.',
+      cause: error,
+    });
+  }
+  const hint = GONE.test(text)
+    ? 'A file is missing: look whether another job cleans up this table.'
+    : 'The message is LanceDB’s own; run `lance-upkeep history <target>` to see whether it repeats.';
+  return new WorkError('LANCEDB_FAILED', `LanceDB failed while ${during}: ${short}`, {
+    disposition: 'failure',
+    next: hint,
+    cause: error,
+  });
+}

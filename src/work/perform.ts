@@ -1,0 +1,32 @@
+import type { AttemptContext, Perform } from '../tasks/task.ts';
+import { compact } from './compact.ts';
+import type { WorkContext, WorkDependencies } from './context.ts';
+import { indexId } from './index-id.ts';
+import { mergeWal } from './merge-wal.ts';
+
+/** What each kind of task does, on real tables. */
+export function createPerform(dependencies: WorkDependencies): Perform {
+  return (attempt) => {
+    const context = contextOf(attempt);
+    switch (attempt.task.kind) {
+      case 'Compact':
+        return compact(context, dependencies);
+      case 'IndexId':
+        return indexId(context, dependencies);
+      case 'MergeWal':
+        return mergeWal(context, dependencies);
+    }
+  };
+}
+
+function contextOf(attempt: AttemptContext): WorkContext {
+  return {
+    target: attempt.task.target,
+    signal: attempt.signal,
+    remainingMs: () => attempt.remainingMs(),
+    fence: () => attempt.fence(),
+    baseVersion: (current) => attempt.baseVersion(current),
+    native: (run) => attempt.native(run),
+    progress: (line) => attempt.progress(line),
+  };
+}
