@@ -1,0 +1,146 @@
+import { connect } from '@lancedb/lancedb';
+import { loadSettings } from '../src/config.ts';
+import { readNewestManifest } from '../src/lance/newest.ts';
+import { planPass } from '../src/lance/rewrite-prediction.ts';
+import { listShards, readNewestShardManifest } from '../src/lance/shards.ts';
+import { createFileObjectStore } from '../src/local/file-object-store.ts';
+import type { WorkResult } from '../src/tasks/task.ts';
+import { compact } from '../src/work/compact.ts';
+import type { WorkContext, WorkDependencies } from '../src/work/context.ts';
+import { readGate } from '../src/work/gate.ts';
+import { createLancedb } from '../src/work/lancedb.ts';
+import { mergeWal } from '../src/work/merge-wal.ts';
+import { benchRows, halfUpdates } from './tables.ts';
+
+/** One measurement, in a process of its own; prints a `Measured` as JSON. Run by bench/child.ts. */
+const [name, target = '', ...words] = process.argv.slice(2);
+const settings = loadSettings(process.env);
+const dependencies: WorkDependencies = {
+  storageFor: createFileObjectStore,
+  lancedb: createLancedb(),
+  settings,
+  now: Date.now,
+};
+const context: WorkContext = {
+  target,
+  signal: new AbortController().signal,
+  remainingMs: () => Number.POSITIVE_INFINITY,
+  fence: async () => undefined,
+  baseVersion: async (current) => current,
+  native: (run) => run(),
+  progress: () => undefined,
+};
+const timesMs: number[] = [];
+const facts: Record<string, number> = {};
+
+async function timed<T>(run: () => Promise<T>): Promise<T> {
+  const start = performance.now();
+  const value = await run();
+  timesMs.push(performance.now() - start);
+  return value;
+}
+
+function openTable() {
+  const cut = target.lastIndexOf('/');
+  return connect(target.slice(0, cut)).then((db) => db.openTable(target.slice(cut + 1).replace('.lance', '')));
+}
+
+async function head() {
+  const manifest = await readNewestManifest(createFileObjectStore(target));
+  if (!manifest) throw new Error(`no table at ${target}`);
+  return manifest;
+}
+
+const measurements: Record<string, () => Promise<void>> = {
+  /** Passes of one generation each, until nothing waits. */
+  async 'merge-ours'() {
+    for (let more = true; more; ) {
+      const result = await timed(() => mergeWal(context, dependencies));
+      more = result.followUp !== undefined;
+    }
+  },
+  /** The same rows by LanceDB alone, with the join over the whole table. Words: rows, rounds. */
+  async 'merge-plain'() {
+    const [rows, rounds] = words.map(Number) as [number, number];
+    for (let round = 1; round <= rounds; round += 1) {
+      const data = benchRows(halfUpdates(rows, round), round);
+      const table = await openTable();
+      const merge = table.mergeInsert('id').whenMatchedUpdateAll().whenNotMatchedInsertAll();
+      await timed(() => merge.useLsm(false).useIndex(false).execute(data));
+      table.close();
+    }
+  },
+  async 'gate-ours'() {
+    const store = createFileObjectStore(target);
+    for (let round = 0; round < Number(words[0]); round += 1) await timed(() => readGate(store));
+  },
+  async 'gate-plain'() {
+    for (let round = 0; round < Number(words[0]); round += 1) {
+      await timed(async () => {
+        const table = await openTable();
+        await table.listIndices();
+        table.close();
+      });
+    }
+  },
+  async 'drain-ours'() {
+    const before = (await head()).version;
+    let result: WorkResult | undefined;
+    await timed(async () => {
+      do result = await mergeWal(context, dependencies);
+      while (result.followUp);
+    });
+    facts.commits = (await head()).version - before;
+    facts.rows = (await head()).liveRows;
+  },
+  /** What a script without this product would do: each generation opened, read and merged by itself. */
+  async 'drain-plain'() {
+    const store = createFileObjectStore(target);
+    const [shardId] = await listShards(store);
+    const shard = await readNewestShardManifest(store, shardId ?? '');
+    const scratch = await connect(`${target}.scratch`);
+    const before = (await head()).version;
+    await timed(async () => {
+      const table = await openTable();
+      for (const generation of shard?.generations ?? []) {
+        const clone = await scratch.cloneTable(
+          `g${generation.generation}`,
+          `${target}/_mem_wal/${shardId}/${generation.path}`,
+        );
+        const rows = await clone.query().select(['id', 'payload']).toArrow();
+        await table.mergeInsert('id').whenMatchedUpdateAll().whenNotMatchedInsertAll().useLsm(false).execute(rows);
+        clone.close();
+      }
+      table.close();
+    });
+    facts.commits = (await head()).version - before;
+    facts.rows = (await head()).liveRows;
+  },
+  /** Passes until the fragments that a pass would rewrite are fewer than MIN_FRAGMENTS. */
+  async 'compact-ours'() {
+    const before = await head();
+    facts.fragmentsBefore = before.fragments.length;
+    facts.bytes = before.dataBytes;
+    facts.bytesWritten = 0;
+    facts.passes = 0;
+    for (;;) {
+      if (planPass(await head(), settings).fragments < settings.minFragments) break;
+      const result = await timed(() => compact(context, dependencies));
+      facts.bytesWritten += result.compaction?.bytesWritten ?? 0;
+      facts.passes += 1;
+      facts[result.compaction?.way ?? 'none'] = 1;
+    }
+    facts.fragmentsAfter = (await head()).fragments.length;
+  },
+  /** The process with everything loaded and nothing done: what the other peaks start from. */
+  async idle() {
+    (await openTable()).close();
+    timesMs.push(0);
+  },
+};
+
+const measurement = measurements[name ?? ''];
+if (!measurement) throw new Error(`no measurement ${name}`);
+await measurement();
+const peakBytes = process.resourceUsage().maxRSS * 1024;
+process.stdout.write(JSON.stringify({ timesMs, peakBytes, facts }));

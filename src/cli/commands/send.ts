@@ -1,0 +1,62 @@
+import { Argument, type Command } from 'commander';
+import type { SendReport } from '../../plane.ts';
+import type { TaskKind } from '../../tasks/task.ts';
+import { EXIT, exitCodeForTask } from '../exit-codes.ts';
+import { describeOutcome } from '../render-tasks.ts';
+import { locateTarget } from '../roots.ts';
+import type { Invoke } from './invoke.ts';
+
+// Not taken from the tasks' code: the words of the command line are a contract of their own.
+const KINDS: readonly TaskKind[] = ['Compact', 'IndexId', 'MergeWal'];
+
+const EXAMPLES = `
+Prints the id of the task. A request for a kind and table that is already asked for joins that task.
+
+Examples:
+  lance-upkeep send Compact /data/db/events.lance --wait
+  lance-upkeep send IndexId /data/db/events.lance --depends-on "$(lance-upkeep send Compact /data/db/events.lance)"
+  lance-upkeep send MergeWal /data/db/events.lance --force --wait    do not sit out a cooldown`;
+
+interface SendOptions {
+  readonly dependsOn?: readonly string[];
+  readonly force?: boolean;
+  readonly wait?: boolean;
+  readonly json?: boolean;
+}
+
+export function declareSend(program: Command, invoke: Invoke): void {
+  const command = program
+    .command('send')
+    .description('Ask for one task by hand.')
+    .addArgument(new Argument('<kind>', 'what to do').choices(KINDS))
+    .argument('<target>', 'path or URI of a table (*.lance)')
+    .option('--depends-on <id...>', 'ids of tasks that have to be done before')
+    .option('--force', 'pass a cooldown once')
+    .option('--wait', 'return when the task has ended, with its outcome as exit code')
+    .option('--json', 'print one JSON object')
+    .addHelpText('after', EXAMPLES);
+  command.action((kind: TaskKind, named: string, options: SendOptions) =>
+    invoke(command, async (invocation) => {
+      const { target, roots } = await locateTarget(named, invocation.settings().roots, invocation.context.cwd);
+      const request = { kind, target, dependsOn: options.dependsOn ?? [], force: options.force === true };
+      const wait = options.wait === true;
+      return invocation.withPlane(roots, async (plane, signal) => {
+        const report = await plane.send(request, { wait, signal });
+        if (options.json === true) invocation.printJson(report);
+        else invocation.print(`${report.taskId}\n`);
+        invocation.hint(summary(report, wait));
+        return wait ? exitCodeForTask(report.task) : EXIT.fine;
+      });
+    }),
+  );
+}
+
+function summary(report: SendReport, wait: boolean): string {
+  const { task } = report;
+  const joined = report.joined ? 'Joined a task that was there already. ' : '';
+  if (!wait) {
+    return `${joined}${task.kind} is ${task.state}; "lance-upkeep run" or "send --wait" does the work.`;
+  }
+  const outcome = describeOutcome(task);
+  return `${joined}${task.kind} is ${task.state}${outcome === '' ? '' : `: ${outcome}`}`;
+}

@@ -1,0 +1,51 @@
+import type { ExplainReport } from '../plane.ts';
+import { formatCount, formatNumberOf } from './format.ts';
+import type { Paint } from './paint.ts';
+import { type Cell, type Column, oneLine, renderTable } from './render-table.ts';
+import { renderTasks } from './render-tasks.ts';
+
+const COLUMNS: Column[] = [
+  { title: 'rule' },
+  { title: 'kind' },
+  { title: 'value', align: 'right' },
+  { title: 'threshold', align: 'right' },
+  { title: 'unit' },
+  { title: 'verdict' },
+  { title: 'because' },
+];
+
+/** Inputs, each rule with threshold and value, what follows from them, and why nothing runs if nothing does. */
+export function renderExplain(report: ExplainReport, paint: Paint): string {
+  const { facts } = report;
+  const head = [
+    report.target,
+    `  version ${facts.version}, ${formatNumberOf(facts.rows, 'row')}, ${formatNumberOf(facts.fragments, 'fragment')}, ` +
+      `observed ${new Date(facts.numbersFrom ?? facts.observedAt).toISOString()}`,
+  ];
+  if (facts.error) head.push(`  ${paint.bad('not readable')}: ${facts.error.code}: ${oneLine(facts.error.message)}`);
+  const verdicts = report.verdicts.map((verdict): Cell[] => [
+    verdict.rule,
+    verdict.kind,
+    formatValue(verdict.value),
+    formatValue(verdict.threshold),
+    verdict.unit,
+    verdict.due ? { text: 'due', paint: paint.strong } : 'not due',
+    verdict.because,
+  ]);
+  const parts = [`${head.join('\n')}\n`, renderTable(COLUMNS, verdicts), `plan\n${planLines(report)}`];
+  if (report.openTasks.length > 0) parts.push(`open tasks\n${renderTasks(report.openTasks, paint)}`);
+  if (report.because.length > 0) parts.push(`${report.because.map((sentence) => `- ${oneLine(sentence)}\n`).join('')}`);
+  return parts.join('\n');
+}
+
+function planLines(report: ExplainReport): string {
+  if (report.plan.length === 0) return '  nothing to do\n';
+  return report.plan
+    .map((request) => `  ${request.kind}${request.reason === undefined ? '' : `: ${oneLine(request.reason)}`}\n`)
+    .join('');
+}
+
+function formatValue(value: unknown): string {
+  if (typeof value !== 'number') return String(value);
+  return Number.isInteger(value) ? formatCount(value) : String(Math.round(value * 1_000) / 1_000);
+}

@@ -1,0 +1,113 @@
+import type { InspectReport } from '../plane.ts';
+import { formatBytes, formatChange, formatCount, formatNumberOf, storeNames } from './format.ts';
+import { type Cell, type Column, renderTable } from './render-table.ts';
+
+type Shards = NonNullable<InspectReport['wal']>['shards'];
+
+/** `id_idx BTree, all rows` and the like; `none` without an index. */
+export function describeKeyIndex(store: InspectReport): string {
+  const { keyIndex, keyColumn } = store;
+  if (keyIndex === null) return keyColumn === null ? 'no key column' : 'none';
+  const covers =
+    keyIndex.uncoveredFragments === 0 && keyIndex.unindexedRows === 0
+      ? 'all rows'
+      : `${formatNumberOf(keyIndex.unindexedRows, 'row')} not covered`;
+  return `${keyIndex.kind}, ${covers}`;
+}
+
+/** Generations that wait in the MemWAL, over all shards; `-` for a table without one. */
+export function describePending(store: InspectReport): string {
+  if (store.wal === null) return '-';
+  return formatCount(sum(store.wal.shards, (shard) => shard.pendingGenerations));
+}
+
+/** Everything that `inspect` knows, for a person. */
+export function renderInspect(store: InspectReport): string {
+  const index = store.keyIndex;
+  const facts: [string, string][] = [
+    ['version', String(store.version)],
+    ['rows', formatCount(store.rows)],
+    ['fragments', `${formatCount(store.fragments)} (${formatCount(store.smallFragments)} small)`],
+    ['bytes', formatBytes(store.bytes)],
+    ['key column', store.keyColumn ?? 'none'],
+    ['key index', index === null ? 'none' : `${index.name}, ${describeKeyIndex(store)}`],
+    ['MemWAL', store.wal === null ? 'none' : describeWal(store.wal.shards)],
+  ];
+  const head = facts.map(([name, value]) => `  ${name.padEnd(12)}${value}\n`).join('');
+  return `${store.target}\n${head}${store.wal === null ? '' : `\n${renderShards(store.wal.shards)}`}`;
+}
+
+function describeWal(shards: Shards): string {
+  const generations = sum(shards, (shard) => shard.pendingGenerations);
+  if (generations === 0) return `${formatNumberOf(shards.length, 'shard')}, nothing pending`;
+  const rows = sum(shards, (shard) => shard.pendingRows);
+  const bytes = formatBytes(sum(shards, (shard) => shard.pendingBytes));
+  const pending = `${formatNumberOf(generations, 'generation')} pending (${formatNumberOf(rows, 'row')}, ${bytes})`;
+  return `${formatNumberOf(shards.length, 'shard')}, ${pending}`;
+}
+
+function renderShards(shards: Shards): string {
+  const columns: Column[] = [
+    { title: 'shard' },
+    { title: 'merged up to', align: 'right' },
+    { title: 'pending', align: 'right' },
+    { title: 'rows', align: 'right' },
+    { title: 'bytes', align: 'right' },
+    { title: 'oldest pending' },
+  ];
+  const rows = shards.map((shard) => [
+    shard.shardId,
+    formatCount(shard.watermark),
+    formatCount(shard.pendingGenerations),
+    formatCount(shard.pendingRows),
+    formatBytes(shard.pendingBytes),
+    shard.oldestPending ?? '-',
+  ]);
+  return renderTable(columns, rows);
+}
+
+export interface ExtraColumn {
+  readonly title: string;
+  cell(store: InspectReport): Cell;
+}
+
+/**
+ * One line a store, each value as `before -> after` where it changed. `before` may lack a store that was not there or not readable.
+ */
+export function renderBeforeAfter(
+  before: readonly InspectReport[],
+  after: readonly InspectReport[],
+  extra: readonly ExtraColumn[] = [],
+): string {
+  const names = storeNames(after.map((store) => store.target));
+  const earlier = new Map(before.map((store) => [store.target, store]));
+  const columns: Column[] = [
+    { title: 'store' },
+    { title: 'version' },
+    { title: 'fragments' },
+    { title: 'key index' },
+    { title: 'pending generations' },
+    { title: 'rows' },
+    { title: 'bytes' },
+    ...extra.map(({ title }) => ({ title })),
+  ];
+  const rows = after.map((store): Cell[] => {
+    const was = earlier.get(store.target);
+    const change = (show: (side: InspectReport) => string) => formatChange(was && show(was), show(store));
+    return [
+      names.get(store.target) ?? store.target,
+      change((side) => String(side.version)),
+      change((side) => formatCount(side.fragments)),
+      change(describeKeyIndex),
+      change(describePending),
+      change((side) => formatCount(side.rows)),
+      change((side) => formatBytes(side.bytes)),
+      ...extra.map((column) => column.cell(store)),
+    ];
+  });
+  return renderTable(columns, rows);
+}
+
+function sum(shards: Shards, count: (shard: Shards[number]) => number): number {
+  return shards.reduce((total, shard) => total + count(shard), 0);
+}

@@ -1,0 +1,57 @@
+import type { TaskReport } from '../plane.ts';
+import { formatBytes, formatCount, formatDuration, formatNumberOf, storeNames } from './format.ts';
+import type { Paint } from './paint.ts';
+import { type Cell, type Column, renderTable } from './render-table.ts';
+
+/** What came of a task, in one sentence without a full stop. */
+export function describeOutcome(task: TaskReport): string {
+  if (task.state === 'done' && task.result) {
+    const { compaction, rewroteNothing, versionBefore, versionAfter, partial } = task.result;
+    const rest = partial === undefined ? '' : `; in part: ${partial}`;
+    if (rewroteNothing) return `nothing to change at version ${versionBefore}${rest}`;
+    const versions = `version ${versionBefore} -> ${versionAfter}`;
+    if (!compaction) return `${versions}${rest}`;
+    const fragments = `${formatNumberOf(compaction.fragmentsRemoved, 'fragment')} into ${formatCount(compaction.fragmentsAdded)}`;
+    return `${fragments}, ${formatBytes(compaction.bytesWritten)} written, ${versions}${rest}`;
+  }
+  if (task.error && task.state !== 'done') return `${task.error.code}: ${task.error.message}`;
+  if (task.state === 'waiting') return `waits for ${task.dependsOn.join(', ')}`;
+  if (task.notBefore !== null && task.state === 'queued') return `not before ${task.notBefore}`;
+  return '';
+}
+
+/** One line a task, in the order given. */
+export function renderTasks(tasks: readonly TaskReport[], paint: Paint): string {
+  const names = storeNames(tasks.map((task) => task.target));
+  const columns: Column[] = [
+    { title: 'task' },
+    { title: 'kind' },
+    { title: 'store' },
+    { title: 'state' },
+    { title: 'attempts', align: 'right' },
+    { title: 'took', align: 'right' },
+    { title: 'created' },
+    { title: 'outcome' },
+  ];
+  const rows = tasks.map((task): Cell[] => [
+    task.id,
+    task.kind,
+    names.get(task.target) ?? task.target,
+    paintedState(task, paint),
+    formatCount(task.attempts),
+    durationOf(task),
+    task.createdAt,
+    describeOutcome(task),
+  ]);
+  return renderTable(columns, rows);
+}
+
+function paintedState(task: TaskReport, paint: Paint): Cell {
+  if (task.state === 'failed') return { text: task.state, paint: paint.bad };
+  return task.state === 'done' ? { text: task.state, paint: paint.good } : task.state;
+}
+
+function durationOf(task: TaskReport): string {
+  if (task.startedAt === null || task.endedAt === null) return '-';
+  return formatDuration(Date.parse(task.endedAt) - Date.parse(task.startedAt));
+}

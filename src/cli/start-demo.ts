@@ -1,0 +1,115 @@
+import { join } from 'node:path';
+import type { DemoCheck, DemoFleet } from '../demo/fleet.ts';
+import type { ExplainReport, InspectReport, RunReport } from '../plane.ts';
+import { inspectAll } from './commands/run.ts';
+import { EXIT, exitCodeForRun, hasFailed } from './exit-codes.ts';
+import { formatDuration, formatNumberOf, storeName } from './format.ts';
+import type { Invocation } from './invocation.ts';
+import { renderBeforeAfter } from './render-stores.ts';
+import { oneLine } from './render-table.ts';
+import { describeOutcome } from './render-tasks.ts';
+
+/** The folder of the demo, in the folder the command was started in. */
+export const DEMO_FOLDER = '.demo';
+
+/** Everything known about one demo store once the run is over. */
+interface Outcome {
+  readonly check: DemoCheck;
+  readonly explained: ExplainReport;
+  readonly after: InspectReport | undefined;
+}
+
+/**
+ * Builds the demo fleet, maintains it once, and holds every row against what LanceDB reads.
+ * Gives 0 only when every store is healed: rows exact, a BTree that covers them all, nothing pending and nothing due.
+ */
+export async function startDemo(invocation: Invocation): Promise<number> {
+  const { buildDemoFleet, checkDemoFleet } = await import('../demo/fleet.ts');
+  const began = performance.now();
+  const fleet = await buildDemoFleet(join(invocation.context.cwd, DEMO_FOLDER), (name, ailment) =>
+    invocation.hint(`making ${name}: ${ailment}`),
+  );
+  return invocation.withPlane([fleet.directory], async (plane, signal) => {
+    const targets = fleet.tables.map((table) => table.target);
+    const before = await inspectAll(plane, targets);
+    const report = await plane.run({ once: true, signal });
+    if (signal.aborted) return EXIT.interrupted;
+    const checks = await checkDemoFleet(fleet);
+    const outcomes = new Map<string, Outcome>();
+    for (const [at, target] of targets.entries()) {
+      const check = checks[at];
+      const after = report.stores.find((store) => store.target === target);
+      if (check) outcomes.set(target, { check, after, explained: await plane.explain(target) });
+    }
+    printOutcome(invocation, fleet, before, report, outcomes);
+    const sick = targets.filter((target) => ailmentsOf(outcomes.get(target)).length > 0);
+    const took = formatDuration(performance.now() - began);
+    if (sick.length === 0)
+      invocation.hint(`\nEvery store is healed, in ${took}. Your own folder: npm start -- <folder>`);
+    else invocation.hint(`\n${formatNumberOf(sick.length, 'store')} not healed after ${took}.`);
+    return sick.length === 0 ? exitCodeForRun(report) : exitCodeForRun(report) || EXIT.failure;
+  });
+}
+
+/** What still is wrong with a store; empty when it is healed. */
+function ailmentsOf(outcome: Outcome | undefined): string[] {
+  if (outcome?.after === undefined) return ['it could not be read'];
+  const { check, explained, after } = outcome;
+  const { keyIndex, wal } = after;
+  const ailments: string[] = [];
+  if (!check.everything.exact) ailments.push('LanceDB reads other rows than were written');
+  if (!check.baseOnly.exact) ailments.push('the base table alone does not hold the rows that were written');
+  if (keyIndex === null || keyIndex.kind !== 'BTree') ailments.push('the key has no BTree');
+  else if (keyIndex.uncoveredFragments > 0 || keyIndex.unindexedRows > 0)
+    ailments.push('the BTree does not cover all rows');
+  if (wal?.shards.some((shard) => shard.pendingGenerations > 0)) ailments.push('generations are still pending');
+  for (const verdict of explained.verdicts) if (verdict.due) ailments.push(`${verdict.rule} is due`);
+  return ailments;
+}
+
+function printOutcome(
+  invocation: Invocation,
+  fleet: DemoFleet,
+  before: readonly InspectReport[],
+  report: RunReport,
+  outcomes: ReadonlyMap<string, Outcome>,
+): void {
+  const { paint } = invocation;
+  const exact = (store: InspectReport): string => {
+    const check = outcomes.get(store.target)?.check;
+    return check?.everything.exact && check.baseOnly.exact ? 'as written' : 'wrong';
+  };
+  const healed = (store: InspectReport) =>
+    ailmentsOf(outcomes.get(store.target)).length === 0
+      ? { text: 'yes', paint: paint.good }
+      : { text: 'no', paint: paint.bad };
+  const columns = [
+    { title: 'rows read by LanceDB', cell: exact },
+    { title: 'healed', cell: healed },
+  ];
+  const inOrder = fleet.tables.flatMap(({ target }) => report.stores.filter((store) => store.target === target));
+  invocation.print(`\n${renderBeforeAfter(before, inOrder, columns)}`);
+  const failures = [
+    ...report.unreadable.map(({ target, error }) => `${storeName(target)}: ${error.code}: ${error.message}`),
+    ...report.tasks.filter(hasFailed).map((task) => `${task.kind} ${storeName(task.target)}: ${describeOutcome(task)}`),
+  ];
+  for (const { target } of fleet.tables) {
+    for (const ailment of ailmentsOf(outcomes.get(target))) failures.push(`${storeName(target)}: ${ailment}`);
+  }
+  if (failures.length > 0) invocation.print(`\nNot healed\n${failures.map((line) => `  ${oneLine(line)}\n`).join('')}`);
+  invocation.print(`\nNext\n${fleet.tables.map(({ target }) => nextLine(outcomes.get(target)?.explained)).join('')}`);
+}
+
+/** What would be done next on a store, or what it waits for. */
+function nextLine(explained: ExplainReport | undefined): string {
+  if (explained === undefined) return '';
+  const name = storeName(explained.target);
+  const planned = explained.plan.map((request) => `${request.kind} (${request.reason ?? 'asked for'})`);
+  const shards = explained.facts.wal?.shards ?? [];
+  const merged = shards.reduce((total, shard) => total + shard.mergedGenerations, 0);
+  const waits =
+    merged === 0
+      ? 'Nothing is due.'
+      : `${formatNumberOf(merged, 'merged generation')} stay for GENERATION_RETENTION, then MergeWal removes them.`;
+  return `  ${name.padEnd(12)}${oneLine(planned.length > 0 ? planned.join(', ') : waits)}\n`;
+}

@@ -1,0 +1,48 @@
+import type { Settings } from './config.ts';
+import type { SweepKind } from './fleet/demand.ts';
+import { type Explanation, explain } from './fleet/explain.ts';
+import { createSweep, type SweepReport } from './fleet/sweep.ts';
+import type { ObjectStore } from './lance/object-store.ts';
+import type { Lifecycle } from './tasks/api.ts';
+import { createLifecycle } from './tasks/lifecycle.ts';
+import type { Clock, Ledger, TaskQueue } from './tasks/ports.ts';
+
+export interface ControlOptions {
+  readonly ledger: Ledger;
+  readonly queue: TaskQueue;
+  readonly clock: Clock;
+  readonly settings: Settings;
+  /** Canonical roots. */
+  readonly roots: readonly string[];
+  /** The object store rooted at a canonical URI: a root, a table or a generation. */
+  readonly storageFor: (uri: string) => ObjectStore;
+  readonly random: () => number;
+  readonly newId: () => string;
+  /** Only one machine can know that a holder's process is gone. */
+  readonly holderGone?: (holder: string) => boolean;
+}
+
+/** The half of the product that decides and never touches a table's data: it needs no LanceDB. */
+export interface Control {
+  readonly lifecycle: Lifecycle;
+  sweep(kind: SweepKind, signal?: AbortSignal): Promise<SweepReport>;
+  explain(target: string): Promise<Explanation>;
+}
+
+export function createControl(options: ControlOptions): Control {
+  const { ledger, queue, clock, settings, roots, storageFor, random, newId } = options;
+  const lifecycle = createLifecycle({
+    ledger,
+    queue,
+    clock,
+    settings,
+    random,
+    newId,
+    ...(options.holderGone ? { holderGone: options.holderGone } : {}),
+  });
+  return {
+    lifecycle,
+    sweep: createSweep({ storageFor, lifecycle, roots, settings, clock }),
+    explain: (target) => explain({ store: storageFor(target), target, lifecycle, settings, clock }),
+  };
+}

@@ -1,0 +1,246 @@
+import { randomUUID } from 'node:crypto';
+import type { Settings } from '../config.ts';
+import { errorRecord, UpkeepError } from '../errors.ts';
+import { discoverStores } from '../fleet/discover.ts';
+import { inspectReport } from '../fleet/inspect.ts';
+import { claimRoot } from '../fleet/root-owner.ts';
+import { canonicalRoot, canonicalTarget } from '../fleet/targets.ts';
+import { createPipeline, type Pipeline } from '../pipeline.ts';
+import { type InspectReport, type Plane, type ProgressEvent, type RunReport, SCHEMA_VERSION } from '../plane.ts';
+import { ledgerId } from '../tasks/ledger-id.ts';
+import { systemClock } from '../tasks/system-clock.ts';
+import { hasEnded, TASK_KINDS, type Task } from '../tasks/task.ts';
+import { createViews, taskReport, type Views } from '../views.ts';
+import { createLancedb } from '../work/lancedb.ts';
+import { holderGone, processIdentity } from './process-identity.ts';
+import { createPump, type Pump } from './pump.ts';
+import { resumeInterrupted } from './resume.ts';
+import { runOnce, runWatch } from './runner.ts';
+import { createSqliteLedger, type SqliteLedger } from './sqlite-ledger.ts';
+import { createSqliteQueue, type SqliteQueue } from './sqlite-queue.ts';
+import { type Storage, storageOf } from './storage.ts';
+
+export interface PlaneOptions {
+  /** As the user named them; made canonical here. */
+  readonly roots: readonly string[];
+  readonly ledgerFile: string;
+  readonly settings: Settings;
+  readonly onProgress?: (event: ProgressEvent) => void;
+}
+
+/** Compactions and index builds use all cores themselves: more at once would only take each other's memory. */
+const HEAVY_AT_ONCE = 1;
+/** Tasks named in the report of a run that never ends. */
+const MOST_REPORTED = 1000;
+
+/**
+ * The whole product embedded on this machine: ledger and lanes in one SQLite file, tables on the local disk or under s3://.
+ * Errors: ROOT_INVALID, LEDGER_NOT_OPENED, LEDGER_SCHEMA_NEWER.
+ * @example
+ * const plane = await openPlane({ roots: ['/data/db'], ledgerFile: '/var/lib/upkeep.sqlite', settings: loadSettings(process.env) });
+ * const report = await plane.run({ once: true, signal: AbortSignal.timeout(600_000) });
+ */
+export async function openPlane(options: PlaneOptions): Promise<Plane> {
+  const roots = await Promise.all(options.roots.map(canonicalRoot));
+  const storage = await storageOf(roots, process.env);
+  const ledger = createSqliteLedger({ file: options.ledgerFile, clock: systemClock });
+  const queue = createSqliteQueue({ file: options.ledgerFile, clock: systemClock });
+  return new LocalPlane({ ...options, roots }, storage, ledger, queue);
+}
+
+class LocalPlane implements Plane {
+  readonly #options: PlaneOptions;
+  readonly #storage: Storage;
+  readonly #ledger: SqliteLedger;
+  readonly #queue: SqliteQueue;
+  readonly #pipeline: Pipeline;
+  readonly #views: Views;
+  /** Ids of the tasks that this plane admitted or worked on, oldest first. */
+  readonly #touched = new Set<string>();
+  #committed = 0;
+
+  constructor(options: PlaneOptions, storage: Storage, ledger: SqliteLedger, queue: SqliteQueue) {
+    this.#options = options;
+    this.#storage = storage;
+    this.#ledger = ledger;
+    this.#queue = queue;
+    this.#pipeline = createPipeline({
+      ledger,
+      queue,
+      clock: systemClock,
+      settings: options.settings,
+      roots: options.roots,
+      storageFor: storage.storageFor,
+      lancedb: createLancedb({ storageOptions: storage.lancedbOptions }),
+      holder: processIdentity(),
+      random: Math.random,
+      newId: randomUUID,
+      exit: (error) => this.#exit(error),
+      holderGone,
+      onProgress: (event) => this.#onProgress(event),
+      onResult: (result) => {
+        if (!result.rewroteNothing) this.#committed += 1;
+      },
+    });
+    const { settings, roots } = options;
+    this.#views = createViews({
+      control: this.#pipeline,
+      storageFor: storage.storageFor,
+      roots,
+      settings,
+      clock: systemClock,
+    });
+  }
+
+  async run({ once, signal }: { readonly once: boolean; readonly signal: AbortSignal }): Promise<RunReport> {
+    await this.#claimRoots();
+    const { settings } = this.#options;
+    const runner = {
+      pipeline: this.#pipeline,
+      pump: this.#pump(signal),
+      settings,
+      clock: systemClock,
+      signal,
+      onProgress: (event: ProgressEvent) => this.#onProgress(event),
+      resume: () => this.#resume(),
+      progressMade: () => this.#committed,
+    };
+    if (once) await runOnce(runner);
+    else await runWatch(runner);
+    return this.#runReport();
+  }
+
+  inspect(target: string) {
+    return this.#views.inspect(target);
+  }
+
+  status(root?: string) {
+    return this.#views.status(root);
+  }
+
+  explain(target: string) {
+    return this.#views.explain(target);
+  }
+
+  history(options: Parameters<Plane['history']>[0]) {
+    return this.#views.history(options);
+  }
+
+  async send(request: Parameters<Plane['send']>[0], options: Parameters<Plane['send']>[1]) {
+    const target = await canonicalTarget(request.target, this.#options.roots);
+    // A table that cannot be read is refused here, before anything is written down for it.
+    await this.#views.observe(target);
+    await this.#claimRoots();
+    const { lifecycle } = this.#pipeline;
+    const { taskId, joined, task } = await lifecycle.admit({
+      taskId: randomUUID(),
+      kind: request.kind,
+      target,
+      dependsOn: request.dependsOn,
+      reason: 'manual',
+      force: request.force,
+    });
+    this.#touched.add(taskId);
+    if (options.wait) await this.#waitFor(taskId, options.signal);
+    const now = (await lifecycle.getTask(taskId)) ?? task;
+    return { schemaVersion: SCHEMA_VERSION, taskId, joined, task: taskReport(now) };
+  }
+
+  async deadLetters({ lane, limit }: Parameters<Plane['deadLetters']>[0]) {
+    const lanes = lane === undefined ? TASK_KINDS : [lane];
+    const found = (await Promise.all(lanes.map((one) => this.#queue.deadLetters(one, limit)))).flat();
+    const letters = found.sort((a, b) => b.deadAt - a.deadAt).slice(0, limit);
+    return {
+      schemaVersion: SCHEMA_VERSION,
+      letters: letters.map((letter) => ({ ...letter, deadAt: new Date(letter.deadAt).toISOString() })),
+    };
+  }
+
+  redrive(messageId: string): Promise<boolean> {
+    return this.#queue.redrive(messageId);
+  }
+
+  async close(): Promise<void> {
+    this.#queue.close();
+    this.#ledger.close();
+  }
+
+  async #waitFor(taskId: string, signal: AbortSignal): Promise<void> {
+    const { lifecycle } = this.#pipeline;
+    await lifecycle.recover();
+    let ended = false;
+    await this.#pump(signal).until(async () => {
+      const task = await lifecycle.getTask(taskId);
+      ended = task === undefined || hasEnded(task.state);
+      return ended || (task?.notBefore !== undefined && task.notBefore > systemClock.now() + 10_000);
+    });
+  }
+
+  #pump(signal: AbortSignal): Pump {
+    const { mergeWalConcurrency } = this.#options.settings;
+    return createPump({
+      lifecycle: this.#pipeline.lifecycle,
+      worker: this.#pipeline.worker,
+      feed: this.#ledger.feed,
+      queue: this.#queue,
+      clock: systemClock,
+      capacity: { Compact: HEAVY_AT_ONCE, IndexId: HEAVY_AT_ONCE, MergeWal: mergeWalConcurrency },
+      signal,
+    });
+  }
+
+  /** The root of every lease: a second ledger on the same tables would be a second lease on each. */
+  async #claimRoots(): Promise<void> {
+    const id = await ledgerId(this.#ledger, randomUUID);
+    for (const root of this.#options.roots) {
+      const owner = { ledgerId: id, ledger: this.#options.ledgerFile };
+      await claimRoot(this.#storage.storageFor(root), owner, systemClock.now());
+    }
+  }
+
+  async #runReport(): Promise<RunReport> {
+    const tasks: Task[] = [];
+    for (const id of this.#touched) {
+      const task = await this.#pipeline.lifecycle.getTask(id);
+      if (task) tasks.push(task);
+    }
+    const stores: InspectReport[] = [];
+    const unreadable: RunReport['unreadable'][number][] = [];
+    for (const target of await this.#knownTargets()) {
+      try {
+        const facts = await this.#views.observe(target);
+        stores.push(inspectReport(facts));
+        if (facts.error) unreadable.push({ target, error: facts.error });
+      } catch (error) {
+        if (!(error instanceof UpkeepError)) throw error;
+        unreadable.push({ target, error: errorRecord(error) });
+      }
+    }
+    const inOrder = tasks.sort((a, b) => a.createdAt - b.createdAt);
+    return { schemaVersion: SCHEMA_VERSION, tasks: inOrder.map(taskReport), stores, unreadable };
+  }
+
+  async #resume(): Promise<number> {
+    return resumeInterrupted(this.#pipeline.lifecycle, await this.#knownTargets(), randomUUID);
+  }
+
+  async #knownTargets(): Promise<string[]> {
+    const found = await Promise.all(this.#options.roots.map((root) => discoverStores(this.#storage.storageFor(root))));
+    return found.flat().sort();
+  }
+
+  /** A native call may commit after the lease is gone: nothing may wait for it. */
+  #exit(error: UpkeepError): void {
+    this.#onProgress({ at: systemClock.now(), stage: 'failed', message: `${error.code}: ${error.message}` });
+    process.exit(75);
+  }
+
+  #onProgress(event: ProgressEvent): void {
+    if (event.taskId !== undefined) {
+      this.#touched.delete(event.taskId);
+      this.#touched.add(event.taskId);
+      if (this.#touched.size > MOST_REPORTED) this.#touched.delete(this.#touched.values().next().value as string);
+    }
+    this.#options.onProgress?.(event);
+  }
+}

@@ -1,0 +1,112 @@
+import type { Settings } from '../config.ts';
+import type { SweepKind } from '../fleet/demand.ts';
+import type { SweepReport } from '../fleet/sweep.ts';
+import type { Pipeline } from '../pipeline.ts';
+import type { ProgressEvent } from '../plane.ts';
+import type { Clock } from '../tasks/ports.ts';
+import type { Pump } from './pump.ts';
+
+export interface RunnerOptions {
+  readonly pipeline: Pipeline;
+  readonly pump: Pump;
+  readonly settings: Settings;
+  readonly clock: Clock;
+  readonly signal: AbortSignal;
+  readonly onProgress: (event: ProgressEvent) => void;
+  /** Lets tasks go on that a killed runner held; answers how many. */
+  readonly resume: () => Promise<number>;
+  /** How many tasks this run has seen through with a commit so far. */
+  readonly progressMade: () => number;
+}
+
+const RECOVER_EVERY_MS = 60_000;
+/** Each round commits something, so this is only reached by a table that somebody changes all the time. */
+const MOST_ROUNDS = 200;
+
+/** Sweeps and works until a sweep asks for nothing more that leads anywhere. */
+export async function runOnce(options: RunnerOptions): Promise<void> {
+  let resumed = false;
+  await options.pipeline.lifecycle.recover();
+  for (let round = 1; round <= MOST_ROUNDS && !options.signal.aborted; round += 1) {
+    const before = options.progressMade();
+    await sweep(options, 'all');
+    await options.pump.untilIdle();
+    if (options.progressMade() > before) continue;
+    if (resumed || (await options.resume()) === 0) break;
+    resumed = true;
+    await options.pump.untilIdle();
+  }
+}
+
+/** Works until the signal aborts, with every sweep on its own interval and the recovery each minute. */
+export async function runWatch(options: RunnerOptions): Promise<void> {
+  const { settings, signal, pump } = options;
+  await options.pipeline.lifecycle.recover();
+  await sweep(options, 'all');
+  const timers = [
+    every(options, RECOVER_EVERY_MS, () => options.pipeline.lifecycle.recover()),
+    every(options, settings.compactionIntervalMs, () => sweep(options, 'compaction')),
+    every(options, settings.mergeWalIntervalMs, () => sweep(options, 'merge')),
+    every(options, settings.mergeWalTailIntervalMs, () => sweep(options, 'tails')),
+  ];
+  try {
+    await pump.untilIdle();
+    if (!signal.aborted) await options.resume();
+    await pump.until(async () => signal.aborted);
+  } finally {
+    await Promise.all(timers.map((stop) => stop()));
+  }
+}
+
+async function sweep(options: RunnerOptions, kind: SweepKind): Promise<SweepReport> {
+  const report = await options.pipeline.sweep(kind, options.signal);
+  const asked = report.requested.filter(({ joined }) => !joined);
+  options.onProgress({
+    at: options.clock.now(),
+    stage: 'sweep',
+    message: `${kind}: ${report.stores.length} stores read, ${asked.length} tasks asked for, ${report.failed.length} failed`,
+  });
+  for (const { task } of asked) {
+    const message = task.reasons.join(', ');
+    options.onProgress({
+      at: options.clock.now(),
+      stage: 'admitted',
+      message,
+      target: task.target,
+      kind: task.kind,
+      taskId: task.id,
+    });
+  }
+  return report;
+}
+
+/** Runs `periodMs` from now and then again after each end. Answers a function that stops it and waits for the one that runs. */
+function every(options: RunnerOptions, periodMs: number, run: () => Promise<unknown>): () => Promise<void> {
+  let stopped = false;
+  let current = Promise.resolve();
+  let cancel = schedule();
+  function schedule(): () => void {
+    return options.clock.after(periodMs, () => {
+      current = turn();
+    });
+  }
+  async function turn(): Promise<void> {
+    try {
+      await run();
+    } catch (error) {
+      if (!options.signal.aborted) tellFailure(options, error);
+    }
+    if (!stopped && !options.signal.aborted) cancel = schedule();
+  }
+  return async () => {
+    stopped = true;
+    cancel();
+    await current;
+  };
+}
+
+/** A round that failed is told and comes again with the next period: the plane outlives an outage of its storage. */
+function tellFailure(options: RunnerOptions, error: unknown): void {
+  const message = error instanceof Error ? error.message : String(error);
+  options.onProgress({ at: options.clock.now(), stage: 'failed', message });
+}

@@ -1,0 +1,64 @@
+import { type Control, type ControlOptions, createControl } from './control.ts';
+import type { UpkeepError } from './errors.ts';
+import { canonicalTarget } from './fleet/targets.ts';
+import type { ProgressEvent } from './plane.ts';
+import { defined } from './tasks/items.ts';
+import type { Perform, Task, WorkResult } from './tasks/task.ts';
+import { createWorker, type Worker, type WorkerEvent } from './tasks/worker.ts';
+import type { Lancedb } from './work/lancedb.ts';
+import { createPerform } from './work/perform.ts';
+
+export interface PipelineOptions extends ControlOptions {
+  readonly lancedb: Lancedb;
+  /** Names this process in leases. */
+  readonly holder: string;
+  /** Ends the process at once, with a native call in flight. */
+  readonly exit: (error: UpkeepError) => void;
+  readonly onProgress: (event: ProgressEvent) => void;
+  /** What an attempt did, before it is settled. */
+  readonly onResult: (result: WorkResult, task: Task) => void;
+  /** Goes around the work of every task. */
+  readonly wrapPerform?: (perform: Perform) => Perform;
+}
+
+/** The product put together from its ports: what decides, and the worker that acts. A lane and the runner of one machine start here. */
+export interface Pipeline extends Control {
+  readonly worker: Worker;
+}
+
+export function createPipeline(options: PipelineOptions): Pipeline {
+  const { queue, clock, settings, roots, storageFor, lancedb, newId } = options;
+  const control = createControl(options);
+  const work = createPerform({ storageFor, lancedb, settings, now: () => clock.now() });
+  const perform = options.wrapPerform ? options.wrapPerform(work) : work;
+  const worker = createWorker({
+    lifecycle: control.lifecycle,
+    queue,
+    clock,
+    perform: telling(perform, options.onResult),
+    canonicalTarget: (target) => canonicalTarget(target, roots),
+    holder: options.holder,
+    newId,
+    exit: options.exit,
+    onEvent: (event) => {
+      // A second nudge of a task that has ended is the rule, not news.
+      if (event.stage === 'waiting' && event.message === 'finished') return;
+      options.onProgress(progressOf(event, clock.now()));
+    },
+  });
+  return { ...control, worker };
+}
+
+function telling(perform: Perform, onResult: (result: WorkResult, task: Task) => void): Perform {
+  return async (context) => {
+    const result = await perform(context);
+    onResult(result, context.task);
+    return result;
+  };
+}
+
+function progressOf({ stage, message, task, code, token }: WorkerEvent, at: number): ProgressEvent {
+  const subject = task ? { target: task.target, kind: task.kind, taskId: task.id } : {};
+  const text = code === undefined ? message : `${code}: ${message}`;
+  return { at, stage: stage === 'dead-letter' ? 'failed' : stage, message: text, ...subject, ...defined({ code, token }) };
+}

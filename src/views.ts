@@ -1,0 +1,115 @@
+import type { Settings } from './config.ts';
+import type { Control } from './control.ts';
+import { explainStored } from './fleet/explain.ts';
+import type { StoreFacts } from './fleet/facts.ts';
+import { inspectReport } from './fleet/inspect.ts';
+import { observe } from './fleet/observe.ts';
+import { fromStored } from './fleet/sweep-ledger.ts';
+import { canonicalRoot, canonicalTarget } from './fleet/targets.ts';
+import type { ObjectStore } from './lance/object-store.ts';
+import { type Plane, SCHEMA_VERSION, type StatusReport, type TaskReport } from './plane.ts';
+import type { Clock } from './tasks/ports.ts';
+import type { Task } from './tasks/task.ts';
+
+export interface ViewOptions {
+  readonly control: Control;
+  readonly storageFor: (uri: string) => ObjectStore;
+  /** Canonical. */
+  readonly roots: readonly string[];
+  readonly settings: Settings;
+  readonly clock: Pick<Clock, 'now'>;
+}
+
+/** What every plane shows in the same way, wherever its ledger is. */
+export interface Views extends Pick<Plane, 'inspect' | 'status' | 'explain' | 'history'> {
+  /** Reads one table now. */
+  observe(target: string): Promise<StoreFacts>;
+}
+
+const STATUS_PAGE = 200;
+
+export function createViews({ control, storageFor, roots, settings, clock }: ViewOptions): Views {
+  const { lifecycle } = control;
+
+  function look(target: string): Promise<StoreFacts> {
+    return observe(storageFor(target), target, settings, clock.now());
+  }
+
+  async function store(stored: Parameters<typeof fromStored>[0] & { target: string }): Promise<StatusReport['stores'][number]> {
+    const { target } = stored;
+    const view = await explainStored({ target, facts: fromStored(stored), lifecycle, settings, clock });
+    return {
+      target,
+      facts: view.facts ?? null,
+      openTasks: view.openTasks.map(taskReport),
+      because: view.because,
+      attention: view.attention,
+    };
+  }
+
+  return {
+    observe: look,
+    async inspect(named) {
+      return inspectReport(await look(await canonicalTarget(named, roots)));
+    },
+    async status(named) {
+      const asked = named === undefined ? roots : [await canonicalRoot(named)];
+      const stores: StatusReport['stores'][number][] = [];
+      let after: string | undefined;
+      do {
+        const page = await lifecycle.listFacts({ limit: STATUS_PAGE, ...(after === undefined ? {} : { after }) });
+        for (const stored of page.facts) {
+          if (asked.length > 0 && !asked.some((root) => stored.target.startsWith(`${root}/`))) continue;
+          stores.push(await store(stored));
+        }
+        after = page.next ?? undefined;
+      } while (after !== undefined);
+      return { schemaVersion: SCHEMA_VERSION, stores: stores.sort((a, b) => Number(b.attention) - Number(a.attention)) };
+    },
+    async explain(named) {
+      const target = await canonicalTarget(named, roots);
+      const { facts, verdicts, plan, openTasks, because } = await control.explain(target);
+      return {
+        schemaVersion: SCHEMA_VERSION,
+        target,
+        facts,
+        verdicts,
+        plan,
+        openTasks: openTasks.map(taskReport),
+        because,
+      };
+    },
+    async history({ target: named, limit, after }) {
+      const target = named === undefined ? undefined : await canonicalTarget(named, roots);
+      const page = await lifecycle.listTasks({
+        limit,
+        ...(target === undefined ? {} : { target }),
+        ...(after === undefined ? {} : { after }),
+      });
+      return { schemaVersion: SCHEMA_VERSION, tasks: page.tasks.map(taskReport), next: page.next };
+    },
+  };
+}
+
+/** A task of the ledger as operators see it. */
+export function taskReport(task: Task): TaskReport {
+  return {
+    id: task.id,
+    kind: task.kind,
+    target: task.target,
+    state: task.state,
+    reasons: task.reasons,
+    dependsOn: task.dependsOn,
+    attempts: task.attempts,
+    result: task.result ?? null,
+    error: task.error ?? null,
+    createdAt: new Date(task.createdAt).toISOString(),
+    startedAt: iso(task.startedAt),
+    endedAt: iso(task.endedAt),
+    notBefore: iso(task.notBefore),
+  };
+}
+
+function iso(at: number | undefined): string | null {
+  return at === undefined ? null : new Date(at).toISOString();
+}

@@ -1,0 +1,135 @@
+import { mkdir, mkdtemp, readdir, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { connect } from '@lancedb/lancedb';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { buildDemoFleet, checkDemoFleet, type DemoFleet } from '../../src/demo/fleet.ts';
+import { DEMO_MARKER } from '../../src/demo/marker.ts';
+
+async function generationsOf(target: string): Promise<number[]> {
+  const shards = await readdir(join(target, '_mem_wal'));
+  const counts: number[] = [];
+  for (const shard of shards) {
+    const entries = await readdir(join(target, '_mem_wal', shard));
+    counts.push(entries.filter((entry) => /^[0-9a-f]{8}_gen_\d+$/.test(entry)).length);
+  }
+  return counts;
+}
+
+async function fragmentsOf(directory: string, name: string): Promise<number> {
+  const connection = await connect(directory);
+  const table = await connection.openTable(name);
+  const stats = await table.stats();
+  return stats.fragmentStats.numFragments;
+}
+
+describe('the demo fleet', () => {
+  let parent: string;
+  let fleet: DemoFleet;
+  let buildMs: number;
+
+  beforeAll(async () => {
+    parent = await mkdtemp(join(tmpdir(), 'upkeep-demo-'));
+    const began = performance.now();
+    fleet = await buildDemoFleet(join(parent, 'fleet'));
+    buildMs = performance.now() - began;
+  });
+
+  afterAll(async () => {
+    await rm(parent, { recursive: true, force: true });
+  });
+
+  it('is built in less than 20 seconds', () => {
+    expect(buildMs).toBeLessThan(20_000);
+  });
+
+  it('reads as expected through an ordinary query before any maintenance', async () => {
+    const checks = await checkDemoFleet(fleet);
+
+    expect(checks.map((check) => [check.name, check.everything.exact])).toEqual([
+      ['fragmented', true],
+      ['sessions', true],
+      ['accounts', true],
+      ['orders', true],
+      ['images', true],
+      ['healthy', true],
+    ]);
+  });
+
+  it('leaves the newest rows of the two MemWAL stores out of the base table', async () => {
+    const checks = await checkDemoFleet(fleet);
+
+    const behind = checks.filter((check) => !check.baseOnly.exact).map((check) => check.name);
+    expect(behind).toEqual(['sessions', 'accounts']);
+  });
+
+  it('holds 12 generations in one shard and 5 in each of two', async () => {
+    const [sessions, accounts] = ['sessions', 'accounts'].map((name) => join(fleet.directory, `${name}.lance`));
+
+    expect(await generationsOf(sessions ?? '')).toEqual([12]);
+    expect(await generationsOf(accounts ?? '')).toEqual([5, 5]);
+  });
+
+  it('gives each store its ailment and leaves one healthy', async () => {
+    expect(await fragmentsOf(fleet.directory, 'fragmented')).toBe(40);
+    expect(await fragmentsOf(fleet.directory, 'images')).toBe(60);
+    expect(await fragmentsOf(fleet.directory, 'healthy')).toBe(1);
+
+    const connection = await connect(fleet.directory);
+    const kinds: Record<string, string[]> = {};
+    for (const name of ['fragmented', 'orders', 'healthy']) {
+      const indexes = await (await connection.openTable(name)).listIndices();
+      kinds[name] = indexes.map((index) => `${index.name}:${index.indexType}`);
+    }
+    expect(kinds).toEqual({ fragmented: [], orders: ['id_idx:Bitmap'], healthy: ['id_idx:BTree'] });
+  });
+
+  it('notices a row that was lost, doubled or set back', async () => {
+    const other = await buildDemoFleet(join(parent, 'damaged'));
+    const connection = await connect(other.directory);
+    await (await connection.openTable('fragmented')).delete("id = 'k-000007'");
+    const orders = await connection.openTable('orders');
+    const [doubled] = await orders.query().where('id = 5').toArray();
+    await orders.add([{ ...doubled }]);
+    await (await connection.openTable('healthy')).update({
+      where: "id = 'k-000009'",
+      valuesSql: { value: 'value - 1' },
+    });
+
+    const checks = await checkDemoFleet(other);
+
+    const wrong = checks.filter((check) => !check.everything.exact).map((check) => [check.name, check.everything.rows]);
+    expect(wrong).toEqual([
+      ['fragmented', 3_999],
+      ['orders', 3_001],
+      ['healthy', 2_000],
+    ]);
+  });
+
+  it('is remade with the same rows in a folder that carries its marker, and leaves other files there alone', async () => {
+    const directory = join(parent, 'again');
+    const first = await buildDemoFleet(directory);
+    await writeFile(join(directory, 'mine.txt'), 'keep');
+    const second = await buildDemoFleet(directory);
+
+    expect(second).toEqual(first);
+    expect(await readFile(join(directory, 'mine.txt'), 'utf8')).toBe('keep');
+    expect((await checkDemoFleet(second)).every((check) => check.everything.exact)).toBe(true);
+  });
+
+  it('refuses a folder with content that no demo made, and writes nothing there', async () => {
+    const directory = join(parent, 'taken');
+    await mkdir(directory);
+    await writeFile(join(directory, 'thesis.txt'), 'years of work');
+
+    await expect(buildDemoFleet(directory)).rejects.toMatchObject({ code: 'DEMO_DIRECTORY_NOT_EMPTY' });
+    expect(await readdir(directory)).toEqual(['thesis.txt']);
+  });
+
+  it('records what each store must read as in its marker', async () => {
+    const marker = JSON.parse(await readFile(join(fleet.directory, DEMO_MARKER), 'utf8'));
+
+    expect(marker.complete).toBe(true);
+    expect(marker.stores).toEqual(fleet.tables.map(({ name, expected }) => ({ name, ...expected })));
+  });
+});

@@ -1,0 +1,107 @@
+import { execFile } from 'node:child_process';
+import { mkdtemp, readdir, realpath, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { buildDemoFleet, checkDemoFleet, type DemoFleet } from '../../src/demo/fleet.ts';
+
+const script = join(import.meta.dirname, '../../src/cli/start.ts');
+const STORES = ['fragmented', 'sessions', 'accounts', 'orders', 'images', 'healthy'];
+
+let folder: string;
+
+interface Ended {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+function start(words: readonly string[] = []): Promise<Ended> {
+  const env = { PATH: process.env.PATH, HOME: folder };
+  const flags = ['--disable-warning=ExperimentalWarning', script, ...words];
+  return new Promise((resolve) => {
+    execFile(process.execPath, flags, { cwd: folder, env }, (error, stdout, stderr) => {
+      resolve({ code: typeof error?.code === 'number' ? error.code : error === null ? 0 : -1, stdout, stderr });
+    });
+  });
+}
+
+/** The lines of the first table that begin with the name of a store, split into cells. */
+function storeLines(stdout: string): Map<string, string[]> {
+  const table = stdout.slice(stdout.indexOf('store '), stdout.indexOf('\nNext'));
+  const rows = table.split('\n').map((line) => line.split(/ {2,}/));
+  return new Map(rows.filter(([name]) => STORES.includes(name ?? '')).map(([name, ...cells]) => [name ?? '', cells]));
+}
+
+beforeAll(async () => {
+  folder = await realpath(await mkdtemp(join(tmpdir(), 'upkeep-start-')));
+});
+
+afterAll(async () => {
+  await rm(folder, { recursive: true, force: true });
+});
+
+describe('npm start', () => {
+  it('builds the demo, heals every store in less than a minute and says what comes next', async () => {
+    const began = performance.now();
+    const { code, stdout, stderr } = await start();
+    const took = performance.now() - began;
+
+    const lines = storeLines(stdout);
+    expect([...lines].map(([name, cells]) => [name, ...cells.slice(-2)])).toEqual(
+      STORES.map((name) => [name, 'as written', 'yes']),
+    );
+    expect(lines.get('fragmented')?.[1]).toMatch(/^40 -> \d+$/);
+    expect(lines.get('sessions')?.[3]).toBe('12 -> 0');
+    expect(lines.get('accounts')?.[3]).toBe('10 -> 0');
+    expect(lines.get('orders')?.[2]).toMatch(/^Bitmap, .* -> BTree, all rows$/);
+    expect(
+      stdout
+        .slice(stdout.indexOf('\nNext\n'))
+        .split('\n')
+        .filter((line) => line.startsWith('  ')),
+    ).toHaveLength(6);
+    expect(stdout).toContain('12 merged generations stay for GENERATION_RETENTION');
+    expect(stderr).toContain('Every store is healed');
+    expect(stderr).not.toContain('ERROR');
+    expect(code).toBe(0);
+    expect(took).toBeLessThan(60_000);
+    expect(await readdir(folder)).toEqual(['.demo']);
+  });
+
+  it('makes its demo anew when it is started again', async () => {
+    const { code, stdout } = await start();
+
+    expect(code).toBe(0);
+    expect(storeLines(stdout).get('sessions')?.[3]).toBe('12 -> 0');
+  });
+});
+
+describe('npm start -- <folder>', () => {
+  let fleet: DemoFleet;
+
+  beforeAll(async () => {
+    fleet = await buildDemoFleet(join(folder, 'mine'));
+  });
+
+  it('maintains the folder that is named and shows the same table', async () => {
+    const { code, stdout } = await start([fleet.directory]);
+
+    expect(code).toBe(0);
+    expect(storeLines(stdout).get('sessions')?.[3]).toBe('12 -> 0');
+    const checks = await checkDemoFleet(fleet);
+    expect(checks.filter((check) => !check.everything.exact || !check.baseOnly.exact)).toEqual([]);
+  });
+
+  it('changes nothing when it is run again', async () => {
+    const { code, stdout, stderr } = await start([fleet.directory]);
+
+    expect(code).toBe(0);
+    expect([...storeLines(stdout).values()].flat().filter((cell) => cell.includes('->'))).toEqual([]);
+    expect(stderr).toContain('nothing was due');
+  });
+
+  it('ends with 5 when there is no such folder', async () => {
+    expect(await start(['not-there'])).toMatchObject({ code: 5, stdout: '' });
+  });
+});
