@@ -8,9 +8,9 @@ export interface Measured {
   readonly facts: Readonly<Record<string, number>>;
 }
 
-/** Runs one function of `bench/measure.ts` in a fresh process, so that its peak memory is its own. */
-export function measureInChild(name: string, words: readonly string[]): Promise<Measured> {
-  const file = fileURLToPath(new URL('measure.ts', import.meta.url));
+/** Runs one measurement of `bench/measure.ts` in a fresh process, so that its peak memory is its own. */
+export function measureInChild(name: string, words: readonly string[], script = 'measure.ts'): Promise<Measured> {
+  const file = fileURLToPath(new URL(script, import.meta.url));
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', file, name, ...words], {
     stdio: ['ignore', 'pipe', 'inherit'],
     env: { ...process.env, LANCEDB_LOG: 'warn,lance::index=off' },

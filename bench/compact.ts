@@ -1,7 +1,7 @@
 import { connect } from '@lancedb/lancedb';
+import type { Bench } from './bench.ts';
 import { type Measured, measureInChild } from './child.ts';
 import { mebibytes, milliseconds, peak, table, target, times } from './figures.ts';
-import type { Bench } from './main.ts';
 
 const ROWS = 10;
 const ROW_BYTES = 100 * 1024;

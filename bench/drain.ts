@@ -1,7 +1,7 @@
 import { cpSync } from 'node:fs';
+import type { Bench } from './bench.ts';
 import { type Measured, measureInChild } from './child.ts';
 import { milliseconds, peak, table, target, targetAtLeast } from './figures.ts';
-import type { Bench } from './main.ts';
 import { createBenchTable, flushRows, range } from './tables.ts';
 
 const GENERATIONS = 200;

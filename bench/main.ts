@@ -2,13 +2,11 @@ import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { cpus, tmpdir, totalmem } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
+import type { Bench } from './bench.ts';
 import { compactBench } from './compact.ts';
 import { drainBench } from './drain.ts';
 import { gateBench } from './gate.ts';
 import { mergeBench } from './merge.ts';
-
-/** A benchmark: does its work in an empty folder and answers the Markdown of its section. */
-export type Bench = (folder: string) => Promise<string>;
 
 const benches: Record<string, Bench> = { merge: mergeBench, gate: gateBench, drain: drainBench, compact: compactBench };
 const file = fileURLToPath(new URL('../docs/benchmarks.md', import.meta.url));

@@ -7,10 +7,10 @@ import { createFileObjectStore } from '../src/local/file-object-store.ts';
 import type { WorkResult } from '../src/tasks/task.ts';
 import { compact } from '../src/work/compact.ts';
 import type { WorkContext, WorkDependencies } from '../src/work/context.ts';
-import { readGate } from '../src/work/gate.ts';
 import { createLancedb } from '../src/work/lancedb.ts';
 import { mergeWal } from '../src/work/merge-wal.ts';
-import { benchRows, halfUpdates } from './tables.ts';
+import { peakMemory } from './peak-memory.ts';
+import { benchRows, type KeyOrder, rowsOfRound } from './tables.ts';
 
 /** One measurement, in a process of its own; prints a `Measured` as JSON. Run by bench/child.ts. */
 const [name, target = '', ...words] = process.argv.slice(2);
@@ -59,28 +59,16 @@ const measurements: Record<string, () => Promise<void>> = {
       more = result.followUp !== undefined;
     }
   },
-  /** The same rows by LanceDB alone, with the join over the whole table. Words: rows, rounds. */
+  /** The same rows by LanceDB alone, with the join over the whole table. Words: rows, rounds, key order. */
   async 'merge-plain'() {
     const [rows, rounds] = words.map(Number) as [number, number];
+    const order = words[2] as KeyOrder;
     for (let round = 1; round <= rounds; round += 1) {
-      const data = benchRows(halfUpdates(rows, round), round);
+      const data = benchRows(rowsOfRound(order, rows, round), round, order);
       const table = await openTable();
       const merge = table.mergeInsert('id').whenMatchedUpdateAll().whenNotMatchedInsertAll();
       await timed(() => merge.useLsm(false).useIndex(false).execute(data));
       table.close();
-    }
-  },
-  async 'gate-ours'() {
-    const store = createFileObjectStore(target);
-    for (let round = 0; round < Number(words[0]); round += 1) await timed(() => readGate(store));
-  },
-  async 'gate-plain'() {
-    for (let round = 0; round < Number(words[0]); round += 1) {
-      await timed(async () => {
-        const table = await openTable();
-        await table.listIndices();
-        table.close();
-      });
     }
   },
   async 'drain-ours'() {
@@ -142,5 +130,5 @@ const measurements: Record<string, () => Promise<void>> = {
 const measurement = measurements[name ?? ''];
 if (!measurement) throw new Error(`no measurement ${name}`);
 await measurement();
-const peakBytes = process.resourceUsage().maxRSS * 1024;
+const peakBytes = peakMemory();
 process.stdout.write(JSON.stringify({ timesMs, peakBytes, facts }));

@@ -35,7 +35,9 @@ export function createViews({ control, storageFor, roots, settings, clock }: Vie
     return observe(storageFor(target), target, settings, clock.now());
   }
 
-  async function store(stored: Parameters<typeof fromStored>[0] & { target: string }): Promise<StatusReport['stores'][number]> {
+  async function store(
+    stored: Parameters<typeof fromStored>[0] & { target: string },
+  ): Promise<StatusReport['stores'][number]> {
     const { target } = stored;
     const view = await explainStored({ target, facts: fromStored(stored), lifecycle, settings, clock });
     return {
@@ -64,7 +66,10 @@ export function createViews({ control, storageFor, roots, settings, clock }: Vie
         }
         after = page.next ?? undefined;
       } while (after !== undefined);
-      return { schemaVersion: SCHEMA_VERSION, stores: stores.sort((a, b) => Number(b.attention) - Number(a.attention)) };
+      return {
+        schemaVersion: SCHEMA_VERSION,
+        stores: stores.sort((a, b) => Number(b.attention) - Number(a.attention)),
+      };
     },
     async explain(named) {
       const target = await canonicalTarget(named, roots);

@@ -27,6 +27,13 @@ export async function countBaseKeys(base: Table, keyColumn: string, keys: readon
   return seen.size;
 }
 
+/** How many rows of the base table have one of `keys`; the index alone answers, no row is read. */
+export async function countBaseRows(base: Table, keyColumn: string, keys: readonly Key[]): Promise<number> {
+  let count = 0;
+  for (const predicate of keyPredicates(keyColumn, keys, KEYS_PER_QUERY)) count += await base.countRows(predicate);
+  return count;
+}
+
 export function duplicateKey(keyColumn: string, key: Key): WorkError {
   return new WorkError(
     'DUPLICATE_KEYS',

@@ -2,8 +2,9 @@ import type { Table } from '@lancedb/lancedb';
 import { UpkeepError } from '../errors.ts';
 import type { TableManifest } from '../lance/manifest.ts';
 import { readNewestManifest } from '../lance/newest.ts';
+import { judgeParts } from '../tasks/part-outcomes.ts';
 import type { Schema } from './arrow.ts';
-import { countBaseKeys, refuseNullKeys } from './base-keys.ts';
+import { countBaseKeys, countBaseRows, refuseNullKeys } from './base-keys.ts';
 import { buildKeyIndex } from './build-key-index.ts';
 import { alignBatches } from './columns.ts';
 import type { WorkContext, WorkDependencies } from './context.ts';
@@ -13,10 +14,9 @@ import { ShardReader } from './generations.ts';
 import { lancedbError } from './lancedb-errors.ts';
 import { plainMergeInsert } from './merge-builder.ts';
 import type { ShardSelection } from './merge-plan.ts';
-import type { FailedShard } from './pending.ts';
+import { type FailedShard, shardOutcomes } from './pending.ts';
 import { scanBaseKeys } from './scan-keys.ts';
 import { ScratchDatabase } from './scratch.ts';
-import { noShardLeft } from './shard-failures.ts';
 import { keyPredicates } from './sql.ts';
 import type { Key } from './winners.ts';
 
@@ -129,7 +129,7 @@ async function openShards(
       failed.push({ shardId: selection.shardId, error });
     }
   }
-  if (readers.length === 0) throw noShardLeft(failed);
+  if (readers.length === 0) judgeParts(shardOutcomes(failed));
   return { readers, failed };
 }
 
@@ -215,8 +215,8 @@ function timeout(context: WorkContext): { timeoutMs: number } {
 }
 
 async function checkMergedKeys(base: Table, keyColumn: string, upserts: Key[], deletes: Key[]): Promise<void> {
-  const present = await countBaseKeys(base, keyColumn, upserts);
-  const back = await countBaseKeys(base, keyColumn, deletes);
+  const present = await countBaseRows(base, keyColumn, upserts);
+  const back = await countBaseRows(base, keyColumn, deletes);
   if (present === upserts.length && back === 0) return;
   throw new WorkError(
     'MERGE_COUNT_MISMATCH',

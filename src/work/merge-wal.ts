@@ -1,5 +1,6 @@
 import { readNewestManifest } from '../lance/newest.ts';
 import { commitWatermark } from '../lance/watermark.ts';
+import { judgeParts } from '../tasks/part-outcomes.ts';
 import type { WorkResult } from '../tasks/task.ts';
 import type { WorkContext, WorkDependencies } from './context.ts';
 import { WorkError } from './errors.ts';
@@ -7,9 +8,8 @@ import { collectGarbage, type Garbage } from './garbage.ts';
 import { type Gate, readGate } from './gate.ts';
 import { type MergePlan, planMerge } from './merge-plan.ts';
 import type { MergedRows } from './merge-rows.ts';
-import { type FailedShard, readPending, type ShardView } from './pending.ts';
+import { type FailedShard, readPending, type ShardView, shardOutcomes } from './pending.ts';
 import { tableProof } from './proof.ts';
-import { noShardLeft } from './shard-failures.ts';
 
 /**
  * One pass of a MergeWal task: the generations above the watermark, up to the limits, into the base table.
@@ -17,7 +17,7 @@ import { noShardLeft } from './shard-failures.ts';
  *   gate -> plan -> keys -> merge commit -> watermark commit (verified) -> retention -> directories -> drain
  *
  * Every arrow is a point where the process may die: the next pass repeats from the manifests and ends the same.
- * Errors: KEY_INDEX_MISSING, DUPLICATE_KEYS, NULL_KEYS, SCHEMA_*, GENERATION_MISSING, SHARDS_FAILED, WATERMARK_MOVED,
+ * Errors: KEY_INDEX_MISSING, DUPLICATE_KEYS, NULL_KEYS, SCHEMA_*, GENERATION_MISSING, WATERMARK_MOVED,
  * DEADLINE, and those of the manifests.
  */
 export async function mergeWal(context: WorkContext, dependencies: WorkDependencies): Promise<WorkResult> {
@@ -28,7 +28,7 @@ export async function mergeWal(context: WorkContext, dependencies: WorkDependenc
   if (!gate.manifest.memWal) return nothingToMerge(gate, versionBefore);
 
   const pending = await readPending(dependencies, gate.manifest, context.target, settings.mergeMaxGenerations);
-  if (pending.shards.length === 0 && pending.failed.length > 0) throw noShardLeft(pending.failed);
+  if (pending.shards.length === 0) judgeParts(shardOutcomes(pending.failed));
   const plan = planMerge(pending.shards, {
     maxGenerations: settings.mergeMaxGenerations,
     maxBytes: settings.mergeMaxBytes,

@@ -2,6 +2,7 @@ import { UpkeepError } from '../errors.ts';
 import type { TableManifest } from '../lance/manifest.ts';
 import { readNewestManifest } from '../lance/newest.ts';
 import { type Generation, generationPrefix, listShards, readNewestShardManifest } from '../lance/shards.ts';
+import type { PartOutcome } from '../tasks/part-outcomes.ts';
 import type { WorkDependencies } from './context.ts';
 import type { PendingGeneration, PendingShard } from './merge-plan.ts';
 
@@ -71,4 +72,9 @@ async function generationBytes(
 
 export function trimSlash(prefix: string): string {
   return prefix.replace(/\/+$/, '');
+}
+
+/** The failed shards as parts of an attempt, for judging it. */
+export function shardOutcomes(failed: readonly FailedShard[]): PartOutcome[] {
+  return failed.map(({ shardId, error }) => ({ name: `shard ${shardId}`, error }));
 }

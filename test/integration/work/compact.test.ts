@@ -1,7 +1,5 @@
 import { connect, type Table } from '@lancedb/lancedb';
 import { describe, expect, test } from 'vitest';
-import { readNewestManifest } from '../../../src/lance/newest.ts';
-import { createFileObjectStore } from '../../../src/local/file-object-store.ts';
 import { compact } from '../../../src/work/compact.ts';
 import { indexId } from '../../../src/work/index-id.ts';
 import {
@@ -9,6 +7,7 @@ import {
   enableWal,
   expectedRows,
   flushGeneration,
+  headOf,
   readRows,
   row,
   rows,
@@ -16,12 +15,6 @@ import {
 } from '../../fixtures/tables.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 import { attemptOn, workDependencies } from '../../fixtures/work.ts';
-
-async function head(target: string) {
-  const manifest = await readNewestManifest(createFileObjectStore(target));
-  if (!manifest) throw new Error(`no table at ${target}`);
-  return manifest;
-}
 
 /** A table of `fragments` fragments with 4 rows of about `rowBytes` each. */
 async function wideTable(folder: string, fragments: number, rowBytes: number): Promise<Table> {
@@ -48,13 +41,13 @@ describe('compacting with optimize', () => {
     const result = await compact(attemptOn(target), workDependencies());
     expect(result.compaction).toMatchObject({ way: 'optimize', fragmentsRemoved: 20, fragmentsAdded: 1 });
     expect(sorted(await readRows(target, { lsm: false }))).toEqual(sorted(expectedRows(rows(0, 200, 0))));
-    const version = (await head(target)).version;
+    const version = (await headOf(target)).version;
     const again = await compact(attemptOn(target), workDependencies());
     expect(again).toMatchObject({
       rewroteNothing: true,
       compaction: { way: 'none', fragmentsAdded: 0, fragmentsRemoved: 0 },
     });
-    expect((await head(target)).version).toBe(version);
+    expect((await headOf(target)).version).toBe(version);
   });
 
   test('a table with a MemWAL index, which has no fields, is compacted and converges', async () => {
@@ -64,8 +57,8 @@ describe('compacting with optimize', () => {
     await enableWal(table);
     await flushGeneration(table, [row(1, 1)]);
     await compact(attemptOn(target), workDependencies());
-    expect((await head(target)).fragments).toHaveLength(1);
-    expect((await head(target)).memWal).toBeDefined();
+    expect((await headOf(target)).fragments).toHaveLength(1);
+    expect((await headOf(target)).memWal).toBeDefined();
     expect((await compact(attemptOn(target), workDependencies())).rewroteNothing).toBe(true);
     expect((await readRows(target, { lsm: true })).get('key-000001')).toMatchObject({ n: 1n });
   });
@@ -74,7 +67,7 @@ describe('compacting with optimize', () => {
     const folder = temporaryFolder();
     const target = `${folder}/store.lance`;
     await createPlainTable(folder, 'store', rows(0, 100, 0), 10);
-    const base = (await head(target)).version;
+    const base = (await headOf(target)).version;
     await compact(attemptOn(target), workDependencies());
     const retry = await compact(attemptOn(target, { base }), workDependencies());
     expect(retry).toMatchObject({
@@ -91,12 +84,12 @@ describe('compacting within a byte limit', () => {
     const folder = temporaryFolder();
     const target = `${folder}/wide.lance`;
     await wideTable(folder, 40, 4000);
-    const before = await head(target);
+    const before = await headOf(target);
     const content = sorted(await readRows(target, { lsm: false }));
     const result = await compact(attemptOn(target), workDependencies(limits));
     expect(result.compaction).toMatchObject({ way: 'bounded', fragmentsRemoved: 40 });
     expect(result.compaction?.bytesWritten).toBeLessThan((before.dataBytes as number) * 1.3);
-    expect((await head(target)).fragments.length).toBeLessThan(10);
+    expect((await headOf(target)).fragments.length).toBeLessThan(10);
     expect(sorted(await readRows(target, { lsm: false }))).toEqual(content);
     let passes = 0;
     while (!(await compact(attemptOn(target), workDependencies(limits))).rewroteNothing) passes += 1;
@@ -108,10 +101,10 @@ describe('compacting within a byte limit', () => {
     const folder = temporaryFolder();
     const target = `${folder}/wide.lance`;
     await wideTable(folder, 96, 40);
-    const first = (await head(target)).fragments[0]?.bytes as number;
+    const first = (await headOf(target)).fragments[0]?.bytes as number;
     const result = await compact(attemptOn(target), workDependencies({ compactMaxBytes: first * 40 }));
     expect(result.compaction).toMatchObject({ way: 'bounded', fragmentsRemoved: 96, fragmentsAdded: 3 });
-    expect((await head(target)).liveRows).toBe(384);
+    expect((await headOf(target)).liveRows).toBe(384);
   });
 
   test('deleted rows are dropped, and a delete that comes between two groups is kept', async () => {
@@ -146,9 +139,9 @@ describe('the key index task', () => {
     await table.add(plainTable(rows(3000, 3010, 0)) as never);
     const extended = await indexId(attemptOn(target), workDependencies());
     expect(extended.proof).toMatchObject({ way: 'extend', keyIndex: { uncoveredFragments: 0, unindexedRows: 0 } });
-    const version = (await head(target)).version;
+    const version = (await headOf(target)).version;
     expect((await indexId(attemptOn(target), workDependencies())).rewroteNothing).toBe(true);
-    expect((await head(target)).version).toBe(version);
+    expect((await headOf(target)).version).toBe(version);
     await table.checkoutLatest();
     expect(await table.query().where("id = 'key-003005'").toArray()).toHaveLength(1);
   });

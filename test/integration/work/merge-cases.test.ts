@@ -2,7 +2,6 @@ import { rmSync } from 'node:fs';
 import { connect, Index } from '@lancedb/lancedb';
 import { describe, expect, test } from 'vitest';
 import { keyColumnOf, keyIndexOf } from '../../../src/lance/key-index.ts';
-import { readNewestManifest } from '../../../src/lance/newest.ts';
 import { listShards, readNewestShardManifest } from '../../../src/lance/shards.ts';
 import { createFileObjectStore } from '../../../src/local/file-object-store.ts';
 import { mergeWal } from '../../../src/work/merge-wal.ts';
@@ -12,6 +11,7 @@ import {
   expectedRows,
   flushBuckets,
   flushGeneration,
+  headOf,
   makeTombstones,
   plainTable,
   readRows,
@@ -21,12 +21,6 @@ import {
 } from '../../fixtures/tables.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 import { attemptOn, workDependencies } from '../../fixtures/work.ts';
-
-async function head(target: string) {
-  const manifest = await readNewestManifest(createFileObjectStore(target));
-  if (!manifest) throw new Error(`no table at ${target}`);
-  return manifest;
-}
 
 async function shardOf(target: string) {
   const store = createFileObjectStore(target);
@@ -65,7 +59,7 @@ describe('what a merge leaves in the base table', () => {
       merge_wal_rows_inserted: 1,
       merge_wal_rows_updated: 1,
     });
-    expect(await head(target)).toMatchObject({ liveRows: 100 });
+    expect(await headOf(target)).toMatchObject({ liveRows: 100 });
   });
 
   test('a process that dies before any of the commits is followed by one that ends with the same rows, each once', async () => {
@@ -97,14 +91,14 @@ describe('what a merge leaves in the base table', () => {
       onFence: async (count) => {
         if (count !== 2) return;
         await mergeWal(attemptOn(target), workDependencies());
-        version = (await head(target)).version;
+        version = (await headOf(target)).version;
       },
     });
     await expect(mergeWal(late, workDependencies())).rejects.toMatchObject({
       code: 'WATERMARK_MOVED',
       disposition: 'contention',
     });
-    expect((await head(target)).version).toBe(version);
+    expect((await headOf(target)).version).toBe(version);
     const expected = expectedRows(rows(0, 100, 0), [row(1, 2), row(700, 1)]);
     expect(sorted(await readRows(target, { lsm: false }))).toEqual(sorted(expected));
   });
@@ -116,7 +110,7 @@ describe('what a merge leaves in the base table', () => {
     await mergeWal(attempt, workDependencies());
     const shard = await shardOf(target);
     expect(shard.generations.map((generation) => generation.generation)).toEqual([1, 2, 3, 4, 5]);
-    expect((await head(target)).memWal?.compacted.get(shard.shardId)).toBe(2);
+    expect((await headOf(target)).memWal?.compacted.get(shard.shardId)).toBe(2);
     await flushGeneration(table, [row(900, 9)]);
     expect((await shardOf(target)).writerEpoch).toBeGreaterThanOrEqual(epoch);
     await mergeWal(attemptOn(target), workDependencies());
@@ -131,7 +125,7 @@ describe('the key index before a merge', () => {
     await table.createIndex('id', { config: Index.bitmap(), name: 'id_idx' });
     const first = await mergeWal(attemptOn(target), workDependencies({ mergeMaxGenerations: 1 }));
     expect(first.metrics.merge_wal_index_built).toBe(1);
-    const manifest = await head(target);
+    const manifest = await headOf(target);
     expect(keyIndexOf(manifest, keyColumnOf(manifest))).toMatchObject({ name: 'id_idx', kind: 'BTree', exact: true });
     expect(manifest.indexes.filter((index) => index.name.startsWith('id_idx'))).toHaveLength(1);
     const second = await mergeWal(attemptOn(target), workDependencies({ mergeMaxGenerations: 1 }));
@@ -140,17 +134,17 @@ describe('the key index before a merge', () => {
 
   test('without INDEX_BEFORE_MERGE a merge that would join the whole base table is refused and nothing is written', async () => {
     const { target } = await storeWith([[row(1, 1)]]);
-    const version = (await head(target)).version;
+    const version = (await headOf(target)).version;
     const refused = mergeWal(attemptOn(target), workDependencies({ indexBeforeMerge: false }));
     await expect(refused).rejects.toMatchObject({ code: 'KEY_INDEX_MISSING' });
-    expect((await head(target)).version).toBe(version);
+    expect((await headOf(target)).version).toBe(version);
   });
 
   test('an index of the usual name on another column is left alone', async () => {
     const { target, table } = await storeWith([[row(1, 1)]]);
     await table.createIndex('n', { config: Index.bitmap(), name: 'id_idx' });
     await mergeWal(attemptOn(target), workDependencies());
-    const manifest = await head(target);
+    const manifest = await headOf(target);
     expect(manifest.indexes.map((index) => `${index.name} ${index.kind}`).sort()).toEqual([
       '__lance_mem_wal MemWal',
       'id_btree_idx BTree',
@@ -170,7 +164,7 @@ describe('several shards', () => {
     for (const layer of layers) await flushBuckets(folder, 'buckets', 4, layer);
     const result = await mergeWal(attemptOn(target), workDependencies());
     expect(result.metrics.merge_wal_generations).toBe(8);
-    const manifest = await head(target);
+    const manifest = await headOf(target);
     expect([...(manifest.memWal?.compacted.values() ?? [])]).toEqual([2, 2, 2, 2]);
     // One index build, one merge, one watermark.
     expect(result.versionAfter - result.versionBefore).toBe(3);
@@ -193,7 +187,7 @@ describe('several shards', () => {
     const result = await mergeWal(attemptOn(target), workDependencies());
     expect(result.partial).toBe(`shard ${lost} failed: GENERATION_MISSING`);
     expect(result.proof.failedShards).toMatchObject([{ shardId: lost, code: 'GENERATION_MISSING' }]);
-    const manifest = await head(target);
+    const manifest = await headOf(target);
     expect(manifest.memWal?.compacted.size).toBe(2);
     expect(manifest.memWal?.compacted.has(lost as string)).toBe(false);
   });
@@ -201,9 +195,9 @@ describe('several shards', () => {
 
 describe('what a merge refuses', () => {
   async function refusal(target: string) {
-    const before = (await head(target)).version;
+    const before = (await headOf(target)).version;
     const error = await mergeWal(attemptOn(target), workDependencies()).catch((thrown: unknown) => thrown);
-    expect((await head(target)).version).toBe(before);
+    expect((await headOf(target)).version).toBe(before);
     return error;
   }
 
