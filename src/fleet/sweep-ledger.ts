@@ -6,7 +6,10 @@ import type { StoreFacts } from './facts.ts';
 export type FleetLedger = Pick<Lifecycle, 'openTasks' | 'health' | 'leaseOf'>;
 
 /** What a sweep needs besides: it keeps facts and asks for tasks. */
-export type SweepLedger = Pick<Lifecycle, 'admit' | 'openTasks' | 'health' | 'getFacts' | 'putFacts'>;
+export type SweepLedger = Pick<
+  Lifecycle,
+  'admit' | 'openTasks' | 'health' | 'getFacts' | 'putFacts' | 'listFacts' | 'forgetFacts'
+>;
 
 /** The facts as the ledger takes them: with the order for lists of the worst first. */
 export function toStored(

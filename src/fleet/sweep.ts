@@ -13,6 +13,7 @@ import { fromStored, type SweepLedger, toStored } from './sweep-ledger.ts';
 import { canonicalTarget } from './targets.ts';
 
 const storesAtATime = 8;
+const FACTS_PAGE = 100;
 
 export interface SweepOptions {
   /** The object store rooted at a canonical URI: a root or a table. */
@@ -51,6 +52,8 @@ export function createSweep(options: SweepOptions): Sweep {
       signal?.throwIfAborted();
       return visit(options, target, kind);
     });
+    // Reading all facts costs as much as the fleet is large, so only the hourly sweep does it.
+    if ((kind === 'tails' || kind === 'all') && failed.length === 0) await forgetGone(options, new Set(targets));
     return {
       stores: outcomes.flatMap((outcome) => outcome.facts ?? []),
       requested: outcomes.flatMap((outcome) => outcome.requested),
@@ -96,6 +99,19 @@ async function visit(options: SweepOptions, target: string, kind: SweepKind): Pr
     const known = facts === undefined ? {} : { facts };
     return { ...known, requested, failed: { target, error: errorRecord(error) } };
   }
+}
+
+/** A table that was dropped would keep its last numbers in every list for ever. */
+async function forgetGone({ lifecycle, roots }: SweepOptions, found: ReadonlySet<string>): Promise<void> {
+  let after: string | undefined;
+  do {
+    const page = await lifecycle.listFacts({ limit: FACTS_PAGE, ...(after === undefined ? {} : { after }) });
+    for (const { target, observedAt } of page.facts) {
+      const ours = roots.some((root) => target.startsWith(`${root}/`));
+      if (ours && !found.has(target)) await lifecycle.forgetFacts(target, observedAt);
+    }
+    after = page.next ?? undefined;
+  } while (after !== undefined);
 }
 
 /** Undefined for a directory that never was a table, whatever its name. */

@@ -124,6 +124,8 @@ export interface Lifecycle {
   /** Keeps the facts unless newer ones are there; false then. `need` orders `listFacts`, greatest first. */
   putFacts(facts: StoredFacts & { readonly need: number }): Promise<boolean>;
   getFacts(target: string): Promise<StoredFacts | undefined>;
+  /** Drops the facts of a store that is gone, if they are still those of `observedAt`; false otherwise. */
+  forgetFacts(target: string, observedAt: number): Promise<boolean>;
   listFacts(page: { readonly limit: number; readonly after?: string }): Promise<{
     readonly facts: readonly StoredFacts[];
     readonly next: string | null;

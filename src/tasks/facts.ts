@@ -37,6 +37,13 @@ export async function getFacts(parts: Parts, target: string): Promise<StoredFact
   return item && readFacts(item);
 }
 
+/** Drops the observation of a store that is gone, unless a newer one is there; false then. */
+export async function forgetFacts(parts: Parts, target: string, observedAt: number): Promise<boolean> {
+  const when = [{ test: 'equals', attribute: 'observedAt', value: observedAt }] as const;
+  const result = await transact(parts, [{ kind: 'delete', key: factsKey(target), when }]);
+  return result.written;
+}
+
 /** All stores' facts by need, greatest first. */
 export async function listFacts(parts: Parts, page: { readonly limit: number; readonly after?: string }) {
   const hints = await mergedPage(parts, { index: 'needs', partitions: shards, sort: 'needSort', ...page });

@@ -1,7 +1,7 @@
 import { admit } from './admit.ts';
 import type { Lifecycle, LifecycleOptions } from './api.ts';
 import { claim } from './claim.ts';
-import { getFacts, listFacts, putFacts } from './facts.ts';
+import { forgetFacts, getFacts, listFacts, putFacts } from './facts.ts';
 import { healthKey, leaseKey, openKey } from './items.ts';
 import { baseVersion, renew } from './lease.ts';
 import { listTasks } from './pages.ts';
@@ -33,6 +33,7 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
     listTasks: (page) => listTasks(parts, page),
     putFacts: (facts) => putFacts(parts, facts),
     getFacts: (target) => getFacts(parts, target),
+    forgetFacts: (target, observedAt) => forgetFacts(parts, target, observedAt),
     listFacts: (page) => listFacts(parts, page),
     async openTasks(target) {
       const items = await parts.ledger.getMany(TASK_KINDS.map((kind) => openKey(target, kind)));

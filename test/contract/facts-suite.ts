@@ -27,6 +27,14 @@ export function describeFacts(make: MakeLedger, options: WorldOptions): void {
       expect(await world.lifecycle.getFacts('/data/db/nobody.lance')).toBeUndefined();
     });
 
+    test('facts are forgotten only as long as nothing newer was observed', async () => {
+      await world.lifecycle.putFacts({ target: STORE, observedAt: 200, facts: { rows: 2 }, need: 1 });
+      expect(await world.lifecycle.forgetFacts(STORE, 100)).toBe(false);
+      expect(await world.lifecycle.getFacts(STORE)).toMatchObject({ observedAt: 200 });
+      expect(await world.lifecycle.forgetFacts(STORE, 200)).toBe(true);
+      expect(await world.lifecycle.getFacts(STORE)).toBeUndefined();
+    });
+
     if (calm) {
       test('stores are listed by need, greatest first, page by page', async () => {
         for (let n = 0; n < 20; n += 1) {
