@@ -60,5 +60,11 @@ function telling(perform: Perform, onResult: (result: WorkResult, task: Task) =>
 function progressOf({ stage, message, task, code, token }: WorkerEvent, at: number): ProgressEvent {
   const subject = task ? { target: task.target, kind: task.kind, taskId: task.id } : {};
   const text = code === undefined ? message : `${code}: ${message}`;
-  return { at, stage: stage === 'dead-letter' ? 'failed' : stage, message: text, ...subject, ...defined({ code, token }) };
+  return {
+    at,
+    stage: stage === 'dead-letter' ? 'failed' : stage,
+    message: text,
+    ...subject,
+    ...defined({ code, token }),
+  };
 }

@@ -1,6 +1,7 @@
 import { Command, CommanderError } from 'commander';
 import { errorRecord, UpkeepError } from '../errors.ts';
 import { declareDemo } from './commands/demo.ts';
+import { declareDlq } from './commands/dlq.ts';
 import { declareExplain } from './commands/explain.ts';
 import { declareHistory } from './commands/history.ts';
 import { declareInspect } from './commands/inspect.ts';
@@ -54,6 +55,10 @@ function createProgram(context: CommandContext, invoke: Invoke): Command {
       '--ledger <file>',
       'the ledger file; default: lance-upkeep/ledger.sqlite under XDG_STATE_HOME or ~/.local/state',
     )
+    .option(
+      '--stack <name>',
+      'work with a deployed stack instead; default: UPKEEP_STACK, or the names in the environment (docs/aws.md)',
+    )
     .option('--quiet', 'no progress and no hints on stderr')
     .option('--no-color', 'no colour (NO_COLOR and TERM=dumb do the same)')
     .option('--debug', 'show stacks of errors')
@@ -79,6 +84,7 @@ function createProgram(context: CommandContext, invoke: Invoke): Command {
     declareExplain,
     declareSend,
     declareHistory,
+    declareDlq,
     declareDemo,
   ]) {
     declare(program, invoke);
@@ -93,7 +99,7 @@ function usageError(message: string, next: string): UpkeepError {
 function fromCommander(error: CommanderError, words: readonly string[]): UpkeepError {
   const sentence = error.message.replace(/^error: /, '').replace(/\n/g, ' ');
   const command = words.find((word) => !word.startsWith('-')) ?? '';
-  const known = ['run', 'inspect', 'status', 'explain', 'send', 'history', 'demo'].includes(command);
+  const known = ['run', 'inspect', 'status', 'explain', 'send', 'history', 'dlq', 'demo'].includes(command);
   return usageError(
     sentence.charAt(0).toUpperCase() + sentence.slice(1),
     `See lance-upkeep ${known ? `${command} ` : ''}--help`,

@@ -16,6 +16,15 @@ export interface OpenPlaneOptions {
   readonly onProgress?: (event: ProgressEvent) => void;
 }
 
+export interface OpenStackPlaneOptions {
+  /** Name of the stack; without it the environment names its parts. */
+  readonly stack?: string;
+  readonly roots: readonly string[];
+  readonly settings: Settings;
+  readonly environment: Readonly<Record<string, string | undefined>>;
+  readonly onProgress?: (event: ProgressEvent) => void;
+}
+
 export type InterruptionSignal = 'SIGINT' | 'SIGTERM';
 
 /** Everything that the command line takes from the process around it; tests give their own. */
@@ -30,6 +39,8 @@ export interface CommandContext {
   readonly version: string;
   /** Loads the native library at the earliest when it is called. */
   openPlane(options: OpenPlaneOptions): Promise<Plane>;
+  /** The plane of a stack on AWS. */
+  openStackPlane(options: OpenStackPlaneOptions): Promise<Plane>;
   /** Absolute targets of the tables under the roots. */
   findTables(roots: readonly string[]): Promise<readonly string[]>;
   /** Calls `handle` for each Ctrl-C or termination request until the returned function is called. */

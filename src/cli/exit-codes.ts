@@ -29,9 +29,13 @@ const BY_ERROR_CODE: Readonly<Record<string, ExitCode>> = {
   DEPENDENCIES_TOO_MANY: EXIT.usage,
   DEMO_DIRECTORY_NOT_EMPTY: EXIT.usage,
   DEMO_DIRECTORY_UNUSABLE: EXIT.usage,
+  RUN_ON_STACK: EXIT.usage,
+  CLOUD_NAME_MISSING: EXIT.usage,
   DEPENDENCY_UNKNOWN: EXIT.notFound,
   ROOT_NOT_FOUND: EXIT.notFound,
   TABLE_NOT_FOUND: EXIT.notFound,
+  STACK_NOT_FOUND: EXIT.notFound,
+  LETTER_NOT_FOUND: EXIT.notFound,
 };
 
 /** Classifies by the code first, then by the disposition; never by the message. */

@@ -1,13 +1,12 @@
 import { discoverStores } from '../fleet/discover.ts';
 import { canonicalRoot } from '../fleet/targets.ts';
-import { createFileObjectStore } from '../local/file-object-store.ts';
+import { storageOf } from '../local/storage.ts';
 
-/** The tables under roots on disk, found as the sweep finds them; roots that are URIs are left out. */
+/** The tables under the roots, found as the sweep finds them. */
 export async function findTables(roots: readonly string[]): Promise<string[]> {
+  const canonical = await Promise.all(roots.map(canonicalRoot));
+  const { storageFor } = await storageOf(canonical, process.env);
   const targets: string[] = [];
-  for (const root of roots) {
-    if (/^[a-z][a-z0-9+.-]*:\/\//i.test(root)) continue;
-    targets.push(...(await discoverStores(createFileObjectStore(await canonicalRoot(root)))));
-  }
+  for (const root of canonical) targets.push(...(await discoverStores(storageFor(root))));
   return targets;
 }

@@ -1,3 +1,4 @@
+import { CLOUD_VARIABLES, STACK_VARIABLE, TABLE_VARIABLE } from '../aws/names.ts';
 import { loadSettings, type Settings } from '../config.ts';
 import type { Plane } from '../plane.ts';
 import type { CommandContext } from './context.ts';
@@ -8,6 +9,7 @@ import { createProgressPrinter, type ProgressPrinter } from './progress.ts';
 
 export interface GlobalFlags {
   readonly ledger?: string;
+  readonly stack?: string;
   readonly quiet?: boolean;
   /** False with `--no-color`. */
   readonly color?: boolean;
@@ -43,7 +45,7 @@ export function createInvocation(context: CommandContext, flags: GlobalFlags): I
     paint: choosePaint({ isTTY: context.stderr.isTTY, wanted, env: context.env }),
     rewrites: context.stderr.isTTY && context.env.TERM !== 'dumb',
   });
-  const settings = () => loadSettings(context.env);
+  const settings = () => loadSettings(context.env, CLOUD_VARIABLES);
   const print = (text: string) => {
     progress.clear();
     context.stdout.write(text);
@@ -72,11 +74,9 @@ async function usePlane(
   roots: readonly string[],
   use: (plane: Plane, signal: AbortSignal) => Promise<number>,
 ): Promise<number> {
-  const ledgerFile = ledgerFileFor({ flag: flags.ledger, env: context.env, cwd: context.cwd, home: context.home });
-  await prepareLedgerFolder(ledgerFile);
   const interruption = listenForInterruption(context, progress.hint);
   try {
-    const plane = await context.openPlane({ roots, ledgerFile, settings, onProgress: progress.show });
+    const plane = await openChosenPlane({ context, flags, settings, progress }, roots);
     try {
       const code = await use(plane, interruption.signal);
       return interruption.exitCode() ?? code;
@@ -91,4 +91,26 @@ async function usePlane(
     progress.clear();
     interruption.stop();
   }
+}
+
+/** A stack that is named, or one whose names are in the environment, unless a ledger on this machine is asked for. */
+async function openChosenPlane(
+  { context, flags, settings, progress }: PlaneParts,
+  roots: readonly string[],
+): Promise<Plane> {
+  const { env, cwd, home } = context;
+  const stack = flags.stack ?? env[STACK_VARIABLE];
+  const onProgress = progress.show;
+  if (flags.ledger === undefined && (stack !== undefined || env[TABLE_VARIABLE] !== undefined)) {
+    return context.openStackPlane({
+      roots,
+      settings,
+      environment: env,
+      onProgress,
+      ...(stack === undefined ? {} : { stack }),
+    });
+  }
+  const ledgerFile = ledgerFileFor({ flag: flags.ledger, env, cwd, home });
+  await prepareLedgerFolder(ledgerFile);
+  return context.openPlane({ roots, ledgerFile, settings, onProgress });
 }

@@ -13,6 +13,7 @@ export function processContext(): CommandContext {
     home: homedir(),
     version: packageVersion(),
     // Imported when needed: `--help` and usage errors must not wait for the native library.
+    openStackPlane: async (options) => (await import('../aws/plane.ts')).openStackPlane(options),
     openPlane: async (options) => (await import('../local/plane.ts')).openPlane(options),
     findTables: async (roots) => (await import('./find-tables.ts')).findTables(roots),
     onInterruption: (handle) => {

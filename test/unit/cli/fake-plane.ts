@@ -117,6 +117,7 @@ export async function run(words: readonly string[], setting: RunSetting = {}): P
       opened = options;
       return fakePlane(setting.plane);
     },
+    openStackPlane: notExpected('openStackPlane'),
     findTables: async () => setting.tables ?? [],
     onInterruption: (handle) => {
       handler = handle;

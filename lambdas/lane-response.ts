@@ -1,0 +1,18 @@
+import { BatchProcessor, EventType, processPartialResponse } from '@aws-lambda-powertools/batch';
+import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
+import type { CloudLane } from '../src/aws/open-lane.ts';
+
+/** Every message of the batch by itself, one after the other; those that have to come again are named in the response. */
+export async function laneResponse(lane: CloudLane, event: SQSEvent, context: Context): Promise<SQSBatchResponse> {
+  const deliver = (record: SQSRecord) =>
+    lane.deliver(record, {
+      remainingMs: () => context.getRemainingTimeInMillis(),
+      requestId: context.awsRequestId,
+    });
+  return processPartialResponse(event, deliver, new BatchProcessor(EventType.SQS), {
+    context,
+    processInParallel: false,
+    // All of a batch coming again is no error of the function.
+    throwOnFullBatchFailure: false,
+  });
+}

@@ -1,0 +1,27 @@
+import type { Context } from 'aws-lambda';
+import { openControl, type SweepSummary } from '../src/aws/open-control.ts';
+import { UpkeepError } from '../src/errors.ts';
+
+/** What a schedule sends: which pass is due. */
+export interface SweepEvent {
+  readonly sweep: 'compaction' | 'merge' | 'tails' | 'all' | 'recover';
+}
+
+const SWEEPS: readonly string[] = ['compaction', 'merge', 'tails', 'all', 'recover'];
+const control = await openControl(process.env);
+
+/** Observes every store and asks for what it needs; as `recover`, each minute, it repairs what was lost on the way. */
+export async function handler(
+  event: SweepEvent,
+  context: Pick<Context, 'getRemainingTimeInMillis'>,
+): Promise<SweepSummary | Awaited<ReturnType<typeof control.recover>>> {
+  if (!SWEEPS.includes(event?.sweep)) {
+    throw new UpkeepError(`The event names no sweep: ${JSON.stringify(event)}.`, {
+      code: 'SWEEP_UNKNOWN',
+      disposition: 'permanent',
+      next: `Send {"sweep": one of ${SWEEPS.join(', ')}}.`,
+    });
+  }
+  if (event.sweep === 'recover') return control.recover();
+  return control.sweep(event.sweep, context.getRemainingTimeInMillis());
+}

@@ -1,0 +1,52 @@
+import { randomUUID } from 'node:crypto';
+import { loadSettings, type Settings } from '../config.ts';
+import type { ObjectStore } from '../lance/object-store.ts';
+import type { Clock, Ledger } from '../tasks/ports.ts';
+import { systemClock } from '../tasks/system-clock.ts';
+import { type AwsEnvironment, createDynamoClient, createS3Client, createSqsClient } from './clients.ts';
+import { createDynamoLedger } from './dynamo-ledger.ts';
+import { createLog, type Log } from './log.ts';
+import { createMetrics, type Metrics } from './metrics.ts';
+import { CLOUD_VARIABLES, type CloudNames, namesFromEnvironment } from './names.ts';
+import { createS3ObjectStore } from './s3-object-store.ts';
+import { createSqsQueue, type SqsQueue } from './sqs-queue.ts';
+
+/** The ports on AWS, from one environment. What a function of the stack starts with. */
+export interface Cloud {
+  readonly names: CloudNames;
+  readonly settings: Settings;
+  readonly ledger: Ledger;
+  readonly queue: SqsQueue;
+  readonly storageFor: (uri: string) => ObjectStore;
+  readonly clock: Clock;
+  readonly log: Log;
+  readonly metrics: Metrics;
+  readonly random: () => number;
+  readonly newId: () => string;
+}
+
+/** Tests put their own in the place of any part. */
+export type CloudParts = Partial<Cloud> & { readonly write?: (line: string) => void };
+
+/** @throws SETTING_INVALID, SETTING_UNKNOWN, CLOUD_NAME_MISSING (permanent) */
+export function openCloud(environment: AwsEnvironment, parts: CloudParts = {}): Cloud {
+  const { write = (line: string) => void process.stdout.write(line), ...given } = parts;
+  const names = given.names ?? namesFromEnvironment(environment);
+  const clock = given.clock ?? systemClock;
+  const now = () => clock.now();
+  const s3 = createS3Client(environment);
+  const base = environment.AWS_LAMBDA_FUNCTION_NAME ? { function: environment.AWS_LAMBDA_FUNCTION_NAME } : {};
+  return {
+    names,
+    settings: given.settings ?? loadSettings(environment, CLOUD_VARIABLES),
+    ledger: createDynamoLedger({ client: createDynamoClient(), table: names.table }),
+    queue: createSqsQueue({ client: createSqsClient(environment), queues: names.queues }),
+    storageFor: (uri) => createS3ObjectStore({ client: s3, uri }),
+    clock,
+    log: createLog({ write, now, base }),
+    metrics: createMetrics({ write, now }),
+    random: Math.random,
+    newId: randomUUID,
+    ...given,
+  };
+}

@@ -1,0 +1,54 @@
+/** The only dimensions: a store or a task id here would cost a metric each. */
+export interface Dimensions {
+  readonly kind?: string;
+  readonly outcome?: string;
+  readonly stage?: string;
+}
+
+export interface Metrics {
+  /**
+   * Writes one line in CloudWatch's embedded metric format. `about` goes along as properties: found in the logs, never counted.
+   * @example metrics.put({ kind: 'Compact', outcome: 'done' }, { tasks: 1 }, { target })
+   */
+  put(
+    dimensions: Dimensions,
+    values: Readonly<Record<string, number>>,
+    about?: Readonly<Record<string, string | number>>,
+  ): void;
+}
+
+export const METRIC_NAMESPACE = 'LanceUpkeep';
+
+export function createMetrics(options: {
+  readonly write: (line: string) => void;
+  readonly now: () => number;
+}): Metrics {
+  return {
+    put(dimensions, values, about = {}) {
+      const names = Object.keys(values);
+      if (names.length === 0) return;
+      const line = {
+        _aws: {
+          Timestamp: options.now(),
+          CloudWatchMetrics: [
+            {
+              Namespace: METRIC_NAMESPACE,
+              Dimensions: [Object.keys(dimensions)],
+              Metrics: names.map((Name) => ({ Name, Unit: unitOf(Name) })),
+            },
+          ],
+        },
+        // Values last: a property must never hide a metric.
+        ...about,
+        ...dimensions,
+        ...values,
+      };
+      options.write(`${JSON.stringify(line)}\n`);
+    },
+  };
+}
+
+function unitOf(name: string): 'Milliseconds' | 'Bytes' | 'Count' {
+  if (/(_ms|Ms)$/.test(name)) return 'Milliseconds';
+  return /(_bytes|bytes_|Bytes)/.test(name) ? 'Bytes' : 'Count';
+}

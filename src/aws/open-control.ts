@@ -1,0 +1,112 @@
+import { createControl } from '../control.ts';
+import { errorRecord } from '../errors.ts';
+import { BACKLOG_STAGE, backlogOf } from '../fleet/backlog.ts';
+import type { SweepKind } from '../fleet/demand.ts';
+import type { SweepReport } from '../fleet/sweep.ts';
+import { canonicalRoot } from '../fleet/targets.ts';
+import type { Lifecycle } from '../tasks/api.ts';
+import type { AwsEnvironment } from './clients.ts';
+import { type CloudParts, openCloud } from './cloud.ts';
+import { changeRecordOf, type StreamRecord } from './dynamo-stream-records.ts';
+import { createOwnedRoots } from './owned-roots.ts';
+
+export interface SweepSummary {
+  /** Stores that were read. */
+  readonly stores: number;
+  /** New tasks. */
+  readonly asked: number;
+  /** Stores and roots that could not be read or asked for. */
+  readonly failed: number;
+}
+
+/** What the functions without work do: they decide, and load no native library. */
+export interface CloudControl {
+  readonly lifecycle: Lifecycle;
+  /** One scheduled pass over all roots. `remainingMs` is the time until the function is stopped. */
+  sweep(kind: SweepKind, remainingMs: number): Promise<SweepSummary>;
+  recover(): Promise<Awaited<ReturnType<Lifecycle['recover']>>>;
+  /** Acts on one record of the ledger's stream. */
+  onRecord(record: StreamRecord): Promise<void>;
+}
+
+const RESERVE_MS = 10_000;
+
+function timeFor(remainingMs: number): number {
+  return Math.max(1, Math.floor(remainingMs - RESERVE_MS));
+}
+
+/** @throws SETTING_*, CLOUD_NAME_MISSING, ROOT_INVALID (permanent) */
+export async function openControl(environment: AwsEnvironment, parts: CloudParts = {}): Promise<CloudControl> {
+  const cloud = openCloud(environment, parts);
+  const { ledger, storageFor, settings, log, metrics, newId, clock } = cloud;
+  const roots = await Promise.all(settings.roots.map(canonicalRoot));
+  const { lifecycle, sweep } = createControl({ ...cloud, roots });
+  const owned = createOwnedRoots({
+    ledger,
+    ledgerName: cloud.names.table,
+    roots,
+    storageFor,
+    newId,
+    now: () => clock.now(),
+  });
+
+  /** Who owns the roots could not be read: a round that failed, not a function that did. Another owner is an error. */
+  async function unreachable(): Promise<SweepReport | undefined> {
+    try {
+      await owned.claim();
+      return undefined;
+    } catch (error) {
+      const record = errorRecord(error);
+      if (record.disposition === 'permanent') throw error;
+      return { stores: [], requested: [], failed: roots.map((target) => ({ target, error: record })) };
+    }
+  }
+
+  return {
+    lifecycle,
+    async sweep(kind, remainingMs) {
+      const report = (await unreachable()) ?? (await sweep(kind, AbortSignal.timeout(timeFor(remainingMs))));
+      for (const { target, error } of report.failed) log.error('sweep', error, { target });
+      const asked = report.requested.filter(({ joined }) => !joined);
+      for (const { task } of asked) {
+        const { target, kind: taskKind, id } = task;
+        log.write({ stage: 'admitted', message: task.reasons.join(', '), target, kind: taskKind, taskId: id });
+      }
+      const summary = { stores: report.stores.length, asked: asked.length, failed: report.failed.length };
+      metrics.put(
+        { stage: `sweep-${kind}` },
+        { StoresRead: summary.stores, StoresFailed: summary.failed, TasksAsked: summary.asked },
+      );
+      // Of a round in which nothing could be read nothing is known: zeros would say that nothing waits.
+      if (report.stores.length > 0) metrics.put({ stage: BACKLOG_STAGE }, backlogOf(report.stores, clock.now()));
+      return summary;
+    },
+    async recover() {
+      const report = await lifecycle.recover();
+      for (const error of report.errors) log.error('recover', error);
+      const { endedAttempts, nudged, judged, told } = report;
+      metrics.put(
+        { stage: 'recover' },
+        {
+          AttemptsEnded: endedAttempts,
+          TasksNudged: nudged,
+          TasksJudged: judged,
+          TasksTold: told,
+          RecoverErrors: report.errors.length,
+        },
+      );
+      return report;
+    },
+    async onRecord(record) {
+      const change = changeRecordOf(record);
+      if (!change) return;
+      try {
+        await lifecycle.onRecord(change);
+      } catch (error) {
+        // The batch's response only says that it failed; why stands here.
+        log.error('stream', errorRecord(error));
+        throw error;
+      }
+    },
+  };
+}

@@ -1,0 +1,172 @@
+import { createHash } from 'node:crypto';
+import {
+  ChangeMessageVisibilityCommand,
+  DeleteMessageCommand,
+  GetQueueAttributesCommand,
+  type Message,
+  ReceiveMessageCommand,
+  SendMessageCommand,
+  type SQSClient,
+} from '@aws-sdk/client-sqs';
+import { UpkeepError } from '../errors.ts';
+import type { TaskQueue } from '../tasks/ports.ts';
+import type { TaskKind } from '../tasks/task.ts';
+import type { CloudNames } from './names.ts';
+import { letterAttributes, letterOf, MOST_ATTRIBUTE_BYTES, redrivenBody, type StoredLetter } from './sqs-letters.ts';
+
+/** The lanes on SQS, with what a lane's function and an operator need besides. */
+export interface SqsQueue extends TaskQueue {
+  /** Makes a received message visible again after 5 s, 10 s, 15 s and so on, at most a minute. */
+  retryLater(lane: TaskKind, receiptHandle: string, receiveCount: number): Promise<void>;
+  /** Looks at dead letters without taking them: they stay hidden from others for some seconds at most. */
+  deadLetters(lane: TaskKind, limit: number): Promise<readonly StoredLetter[]>;
+  /** Sends a dead letter again under the id of its original message; false when it was not found. */
+  redrive(lane: TaskKind, messageId: string): Promise<boolean>;
+}
+
+const LONGEST_DELAY_S = 900;
+const RETRY_STEP_S = 5;
+const RETRY_MOST_S = 60;
+/** While an operator looks through the letters; each look ends by showing them again. */
+const LOOK_S = 20;
+const EMPTY_ANSWERS = 3;
+/** Bodies above this are cut when they become dead letters: SQS counts attributes to the message, and its limit may be 256 KiB. */
+const LARGEST_LETTER = 256 * 1024 - MOST_ATTRIBUTE_BYTES;
+
+/**
+ * One queue a lane. Messages carry the store as their group, so that one store with many messages does not keep the others
+ * waiting. Errors: QUEUE_UNAVAILABLE (contention).
+ */
+export function createSqsQueue(options: {
+  readonly client: SQSClient;
+  readonly queues: CloudNames['queues'];
+}): SqsQueue {
+  const { client, queues } = options;
+
+  async function send(QueueUrl: string, body: string, delayMs = 0): Promise<void> {
+    const DelaySeconds = Math.min(LONGEST_DELAY_S, Math.max(0, Math.ceil(delayMs / 1000)));
+    const request = new SendMessageCommand({
+      QueueUrl,
+      MessageBody: body,
+      DelaySeconds,
+      MessageGroupId: groupOf(body),
+    });
+    await asking(() => client.send(request));
+  }
+
+  async function look(QueueUrl: string, wanted: number, visit: (message: Message) => Promise<boolean>): Promise<void> {
+    const seen = new Map<string, string>();
+    try {
+      for (let empty = 0; seen.size < wanted && empty < EMPTY_ANSWERS; ) {
+        const request = new ReceiveMessageCommand({
+          QueueUrl,
+          MaxNumberOfMessages: Math.min(10, wanted - seen.size),
+          VisibilityTimeout: LOOK_S,
+          MessageAttributeNames: ['All'],
+          MessageSystemAttributeNames: ['SentTimestamp'],
+        });
+        const { Messages = [] } = await asking(() => client.send(request));
+        empty = Messages.length === 0 ? empty + 1 : 0;
+        for (const message of Messages) {
+          const known = seen.has(message.MessageId ?? '');
+          seen.set(message.MessageId ?? '', message.ReceiptHandle ?? '');
+          if (!known && (await visit(message))) {
+            seen.delete(message.MessageId ?? '');
+            return;
+          }
+        }
+      }
+    } finally {
+      for (const ReceiptHandle of seen.values()) {
+        const request = new ChangeMessageVisibilityCommand({ QueueUrl, ReceiptHandle, VisibilityTimeout: 0 });
+        await asking(() => client.send(request));
+      }
+    }
+  }
+
+  return {
+    send: ({ lane, body, delayMs }) => send(queues[lane].url, body, delayMs),
+    async deadLetter({ lane, body, messageId, code, sentence }) {
+      const bytes = Buffer.from(body);
+      const cut = bytes.length > LARGEST_LETTER;
+      const request = new SendMessageCommand({
+        QueueUrl: queues[lane].deadLetters,
+        MessageBody: cut
+          ? bytes
+              .subarray(0, LARGEST_LETTER)
+              .toString('utf8')
+              .replace(/\uFFFD$/, '')
+          : body,
+        MessageAttributes: letterAttributes({ messageId, code, sentence, ...(cut ? { bodyBytes: bytes.length } : {}) }),
+      });
+      await asking(() => client.send(request));
+    },
+    async visible(lane) {
+      const request = new GetQueueAttributesCommand({
+        QueueUrl: queues[lane].url,
+        AttributeNames: ['ApproximateNumberOfMessages'],
+      });
+      const { Attributes } = await asking(() => client.send(request));
+      return Number(Attributes?.ApproximateNumberOfMessages ?? 0);
+    },
+    async retryLater(lane, ReceiptHandle, receiveCount) {
+      const VisibilityTimeout = Math.min(RETRY_MOST_S, RETRY_STEP_S * Math.max(1, receiveCount));
+      const request = new ChangeMessageVisibilityCommand({
+        QueueUrl: queues[lane].url,
+        ReceiptHandle,
+        VisibilityTimeout,
+      });
+      await asking(() => client.send(request));
+    },
+    async deadLetters(lane, limit) {
+      const letters: StoredLetter[] = [];
+      await look(queues[lane].deadLetters, limit, async (message) => {
+        letters.push(letterOf(message, lane));
+        return false;
+      });
+      return letters.sort((left, right) => right.deadAt - left.deadAt);
+    },
+    async redrive(lane, messageId) {
+      const QueueUrl = queues[lane].deadLetters;
+      let done = false;
+      await look(QueueUrl, Number.POSITIVE_INFINITY, async (message) => {
+        const letter = letterOf(message, lane);
+        if (letter.messageId !== messageId) return false;
+        // Sent before it is deleted: a crash in between leaves two of one task id, which is one task.
+        await send(queues[lane].url, redrivenBody(letter));
+        const request = new DeleteMessageCommand({ QueueUrl, ReceiptHandle: message.ReceiptHandle ?? '' });
+        await asking(() => client.send(request));
+        done = true;
+        return true;
+      });
+      return done;
+    },
+  };
+}
+
+/** The store's digest, since a group's name holds at most 128 plain characters. Bodies that name none share a group. */
+function groupOf(body: string): string {
+  let target: unknown;
+  try {
+    target = (JSON.parse(body) as { target?: unknown } | null)?.target;
+  } catch {
+    // What cannot be read becomes a dead letter when it arrives.
+    target = undefined;
+  }
+  if (typeof target !== 'string') return 'unknown';
+  return createHash('sha256').update(target).digest('hex').slice(0, 32);
+}
+
+async function asking<T>(call: () => Promise<T>): Promise<T> {
+  try {
+    return await call();
+  } catch (error) {
+    const reason = error instanceof Error ? `${error.name}: ${error.message}`.slice(0, 300) : String(error);
+    throw new UpkeepError(`The queue did not do what was asked: ${reason}`, {
+      code: 'QUEUE_UNAVAILABLE',
+      disposition: 'contention',
+      next: 'It is tried again; if it stays, check the queue’s URL and the rights on it.',
+      cause: error,
+    });
+  }
+}

@@ -1,0 +1,120 @@
+import { type Command, InvalidArgumentError, Option } from 'commander';
+import { UpkeepError } from '../../errors.ts';
+import type { DeadLetterReport, Plane } from '../../plane.ts';
+import type { TaskKind } from '../../tasks/task.ts';
+import { EXIT } from '../exit-codes.ts';
+import type { Invocation } from '../invocation.ts';
+import { oneLine, renderTable } from '../render-table.ts';
+import type { Invoke } from './invoke.ts';
+
+// Not taken from the tasks' code: the words of the command line are a contract of their own.
+const LANES: readonly TaskKind[] = ['Compact', 'IndexId', 'MergeWal'];
+const DEFAULT_LIMIT = 50;
+/** A letter is looked for among so many. */
+const LARGEST_LIMIT = 1_000;
+
+const COLUMNS = [{ title: 'id' }, { title: 'lane' }, { title: 'since' }, { title: 'code' }, { title: 'reason' }];
+
+const EXAMPLES = `
+A dead letter is a message that could never become a task, with the reason. "redrive" sends it again under its original id.
+Exit code 3 means that there are dead letters.
+
+Examples:
+  lance-upkeep dlq list --stack upkeep
+  lance-upkeep dlq show 5f2c… --stack upkeep
+  lance-upkeep dlq redrive 5f2c… --stack upkeep`;
+
+interface ListOptions {
+  readonly lane?: TaskKind;
+  readonly limit: number;
+  readonly json?: boolean;
+}
+
+export function declareDlq(program: Command, invoke: Invoke): void {
+  const dlq = program
+    .command('dlq')
+    .description('Look at dead letters and send them again.')
+    .addHelpText('after', EXAMPLES);
+  const list = dlq
+    .command('list')
+    .description('List dead letters, newest first.')
+    .addOption(new Option('--lane <kind>', 'only of this lane').choices(LANES))
+    .addOption(new Option('--limit <count>', 'at most so many').default(DEFAULT_LIMIT).argParser(count))
+    .option('--json', 'print one JSON object');
+  list.action((options: ListOptions) => invoke(list, (invocation) => listLetters(invocation, options)));
+  const show = dlq
+    .command('show')
+    .description('Show one dead letter with its body.')
+    .argument('<id>', 'message id, as "dlq list" shows it')
+    .option('--json', 'print one JSON object');
+  show.action((id: string, options: { json?: boolean }) =>
+    invoke(show, (invocation) =>
+      withPlane(invocation, (plane) => showLetter(invocation, plane, id, options.json === true)),
+    ),
+  );
+  const redrive = dlq
+    .command('redrive')
+    .description('Send a dead letter to its lane again.')
+    .argument('<id>', 'message id, as "dlq list" shows it');
+  redrive.action((id: string) =>
+    invoke(redrive, (invocation) =>
+      withPlane(invocation, async (plane) => {
+        if (!(await plane.redrive(id))) throw letterNotFound(id);
+        invocation.hint(`Sent ${id} to its lane again.`);
+        return EXIT.fine;
+      }),
+    ),
+  );
+}
+
+function withPlane(invocation: Invocation, use: (plane: Plane) => Promise<number>): Promise<number> {
+  return invocation.withPlane(invocation.settings().roots, use);
+}
+
+function listLetters(invocation: Invocation, options: ListOptions): Promise<number> {
+  return withPlane(invocation, async (plane) => {
+    const { lane, limit } = options;
+    const report = await plane.deadLetters({ limit, ...(lane === undefined ? {} : { lane }) });
+    if (options.json === true) invocation.printJson(report);
+    else if (report.letters.length > 0) invocation.print(render(report));
+    if (report.letters.length === 0) invocation.hint('There are no dead letters.');
+    return report.letters.length > 0 ? EXIT.attention : EXIT.fine;
+  });
+}
+
+async function showLetter(invocation: Invocation, plane: Plane, id: string, json: boolean): Promise<number> {
+  const { schemaVersion, letters } = await plane.deadLetters({ limit: LARGEST_LIMIT });
+  const letter = letters.find(({ messageId }) => messageId === id);
+  if (!letter) throw letterNotFound(id);
+  if (json) invocation.printJson({ schemaVersion, ...letter });
+  else {
+    const { lane, code, sentence, deadAt, body } = letter;
+    invocation.print(`${id}  ${lane}  ${deadAt}\n${code}: ${oneLine(sentence)}\n${body}\n`);
+  }
+  return EXIT.fine;
+}
+
+function render({ letters }: DeadLetterReport): string {
+  const rows = letters.map(({ messageId, lane, deadAt, code, sentence }) => [
+    messageId,
+    lane,
+    deadAt,
+    code,
+    oneLine(sentence),
+  ]);
+  return renderTable(COLUMNS, rows);
+}
+
+function letterNotFound(id: string): UpkeepError {
+  return new UpkeepError(`There is no dead letter ${id}.`, {
+    code: 'LETTER_NOT_FOUND',
+    disposition: 'permanent',
+    next: '"lance-upkeep dlq list" shows those that there are.',
+  });
+}
+
+function count(text: string): number {
+  const value = Number(text);
+  if (/^\d+$/.test(text) && value >= 1 && value <= LARGEST_LIMIT) return value;
+  throw new InvalidArgumentError(`Give a whole number from 1 to ${LARGEST_LIMIT}.`);
+}

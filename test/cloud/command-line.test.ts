@@ -1,0 +1,152 @@
+import { execFile } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { outputsOf, ROOTS_OUTPUT } from '../../src/aws/names.ts';
+import { cloudEnvironment, newBucket, s3Client } from '../fixtures/cloud.ts';
+import { CloudFleet } from '../fixtures/cloud-fleet.ts';
+import { startCloudFormation } from '../fixtures/cloudformation.ts';
+import { buildFleet, misread } from '../fixtures/fleet-on-s3.ts';
+import { temporaryFolder } from '../fixtures/temporary-folder.ts';
+
+const MAIN = fileURLToPath(new URL('../../src/cli/main.ts', import.meta.url));
+
+interface Ran {
+  readonly code: number;
+  readonly stdout: string;
+  readonly stderr: string;
+}
+
+/** The real command line, with nothing in its environment but what is given. */
+async function lanceUpkeep(words: readonly string[], environment: Readonly<Record<string, string>>): Promise<Ran> {
+  const env = { PATH: process.env.PATH, HOME: temporaryFolder(), NO_COLOR: '1', ...environment };
+  try {
+    const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--no-warnings', MAIN, ...words], { env });
+    return { code: 0, stdout, stderr };
+  } catch (error) {
+    const { code, stdout, stderr } = error as { code: number; stdout: string; stderr: string };
+    return { code, stdout, stderr };
+  }
+}
+
+describe('the command line with a stack', () => {
+  let fleet: CloudFleet;
+  let cloudFormation: Awaited<ReturnType<typeof startCloudFormation>>;
+  let environment: Record<string, string>;
+
+  beforeAll(async () => {
+    fleet = await CloudFleet.create({ stores: ['fragmented'] });
+    await fleet.sweep();
+    const outputs = { ...outputsOf(fleet.stack.names), [ROOTS_OUTPUT]: fleet.stack.root };
+    cloudFormation = await startCloudFormation('upkeep', outputs);
+    environment = { ...cloudEnvironment(), AWS_ENDPOINT_URL_CLOUDFORMATION: cloudFormation.endpoint };
+  });
+  afterAll(() => {
+    cloudFormation.stop();
+    vi.restoreAllMocks();
+  });
+
+  const onStack = (...words: string[]) => lanceUpkeep([...words, '--stack', 'upkeep'], environment);
+
+  it('shows status, explain and inspect of what the stack knows, found by its outputs', async () => {
+    const target = fleet.target('fragmented');
+    const [status, explained, inspected] = await Promise.all([
+      onStack('status', '--json'),
+      onStack('explain', target, '--json'),
+      onStack('inspect', target, '--json'),
+    ]);
+
+    expect(JSON.parse(status.stdout)).toEqual(JSON.parse(JSON.stringify(await fleet.views.status())));
+    expect(JSON.parse(explained.stdout)).toMatchObject({ target, openTasks: [{ kind: 'Compact', state: 'queued' }] });
+    expect(JSON.parse(inspected.stdout)).toMatchObject({ target, fragments: 40, keyIndex: null });
+  });
+
+  it('finds the same by the names in the environment', async () => {
+    const status = await lanceUpkeep(['status', '--json'], { ...fleet.stack.environment });
+
+    expect(JSON.parse(status.stdout).stores).toHaveLength(1);
+  });
+
+  it('sends a task that the stack’s functions carry out, and shows it in the history', async () => {
+    const sent = await onStack('send', 'IndexId', fleet.target('fragmented'), '--json');
+    const { taskId, task } = JSON.parse(sent.stdout);
+    expect(task).toMatchObject({ kind: 'IndexId', state: 'queued', reasons: ['manual'] });
+    await fleet.sources.drain();
+    await fleet.minute();
+    const history = await onStack('history', fleet.target('fragmented'), '--json');
+    const found = JSON.parse(history.stdout).tasks.find(({ id }: { id: string }) => id === taskId);
+
+    expect(found).toMatchObject({ kind: 'IndexId', state: 'done', attempts: 1 });
+  });
+
+  it('waits for a task that another process carries out', async () => {
+    const waiting = onStack('send', 'MergeWal', fleet.target('fragmented'), '--wait', '--json');
+    let over = false;
+    void waiting.finally(() => {
+      over = true;
+    });
+    while (!over) await fleet.sources.drain();
+
+    expect(await waiting).toMatchObject({ code: 0 });
+    expect(JSON.parse((await waiting).stdout).task).toMatchObject({ kind: 'MergeWal', state: 'done' });
+  });
+
+  it('lists, shows and redrives dead letters', async () => {
+    // Outside of the roots when it came; by the time it is sent again somebody has corrected nothing, and it comes back.
+    const id = await fleet.put('Compact', { kind: 'Compact', target: 's3://elsewhere/db/x.lance' });
+    await fleet.sources.drain();
+    const listed = await onStack('dlq', 'list', '--json');
+    const shown = await onStack('dlq', 'show', id);
+    const redriven = await onStack('dlq', 'redrive', id);
+    const empty = await onStack('dlq', 'list', '--json');
+    await fleet.sources.drain();
+    const back = await onStack('dlq', 'list', '--json');
+
+    expect(listed.code).toBe(3);
+    expect(JSON.parse(listed.stdout).letters).toMatchObject([
+      { messageId: id, lane: 'Compact', code: 'TARGET_OUTSIDE_ROOTS' },
+    ]);
+    expect(shown.stdout).toContain('"target":"s3://elsewhere/db/x.lance"');
+    expect(redriven.code).toBe(0);
+    expect([empty.code, JSON.parse(empty.stdout).letters]).toEqual([0, []]);
+    const [letter] = JSON.parse(back.stdout).letters;
+    expect(JSON.parse(letter.body)).toMatchObject({ taskId: `message-${id}` });
+    expect((await onStack('dlq', 'redrive', 'nobody')).code).toBe(5);
+  });
+
+  it('says what is missing: a stack, a name, a reason to run', async () => {
+    const missing = await lanceUpkeep(['status', '--stack', 'other', '--json'], environment);
+    const unnamed = await lanceUpkeep(['status', '--json'], { ...environment, UPKEEP_TABLE: 'only-this' });
+    const run = await onStack('run', fleet.stack.root, '--json');
+
+    expect([missing.code, JSON.parse(missing.stdout).error.code]).toEqual([5, 'STACK_NOT_FOUND']);
+    expect([unnamed.code, JSON.parse(unnamed.stdout).error.code]).toEqual([2, 'CLOUD_NAME_MISSING']);
+    expect([run.code, JSON.parse(run.stdout).error.code]).toEqual([2, 'RUN_ON_STACK']);
+  });
+
+  it('is refused a root that the stack maintains', async () => {
+    const run = await lanceUpkeep(['run', fleet.stack.root, '--json'], cloudEnvironment());
+
+    expect(JSON.parse(run.stdout).error).toMatchObject({ code: 'ROOT_OWNED' });
+  });
+});
+
+describe('the command line without any stack', () => {
+  it('maintains tables on S3 from this machine, with the ledger in a file', async () => {
+    const root = `s3://${await newBucket(s3Client())}/db`;
+    const environment = cloudEnvironment();
+    const expected = await buildFleet(root, environment, ['sessions', 'orders']);
+    const { code, stdout, stderr } = await lanceUpkeep(['run', root, '--json'], environment);
+    const report = JSON.parse(stdout);
+
+    expect({ code, stderr: stderr.includes('error') }).toEqual({ code: 0, stderr: false });
+    expect(report.tasks.every(({ state }: { state: string }) => state === 'done')).toBe(true);
+    expect(
+      report.stores.map(({ target, keyIndex }: { target: string; keyIndex: unknown }) => [target, keyIndex]),
+    ).toEqual([
+      [`${root}/orders.lance`, expect.objectContaining({ kind: 'BTree', unindexedRows: 0 })],
+      [`${root}/sessions.lance`, expect.objectContaining({ kind: 'BTree', unindexedRows: 0 })],
+    ]);
+    expect(await misread(root, environment, expected)).toEqual([]);
+  });
+});

@@ -1,0 +1,95 @@
+import type { SQSClient } from '@aws-sdk/client-sqs';
+import { beforeEach, describe, expect, it } from 'vitest';
+import type { CloudNames } from '../../../src/aws/names.ts';
+import { createSqsQueue } from '../../../src/aws/sqs-queue.ts';
+
+const lane = (name: string) => ({ url: `q/${name}`, deadLetters: `q/${name}-dead` });
+const QUEUES: CloudNames['queues'] = { Compact: lane('compact'), IndexId: lane('index'), MergeWal: lane('merge') };
+
+describe('a lane on SQS', () => {
+  let sent: Record<string, unknown>[];
+  let answer: () => Promise<unknown>;
+
+  beforeEach(() => {
+    sent = [];
+    answer = async () => ({});
+  });
+
+  const client = {
+    send: ({ input }: { input: Record<string, unknown> }) => {
+      sent.push(input);
+      return answer();
+    },
+  } as unknown as SQSClient;
+  const queue = createSqsQueue({ client, queues: QUEUES });
+  const nudge = (target: string, delayMs?: number) => {
+    const body = JSON.stringify({ kind: 'Compact', target });
+    return queue.send({ lane: 'Compact', body, ...(delayMs === undefined ? {} : { delayMs }) });
+  };
+
+  it('groups its messages by store, in names that SQS takes', async () => {
+    await nudge('s3://b/x.lance');
+    await nudge('s3://b/y.lance');
+    await nudge('s3://b/x.lance');
+    await queue.send({ lane: 'Compact', body: 'not json' });
+    const groups = sent.map(({ MessageGroupId }) => String(MessageGroupId));
+
+    expect(groups[2]).toBe(groups[0]);
+    expect(new Set(groups).size).toBe(3);
+    expect(groups.every((group) => /^[a-z0-9]{1,128}$/.test(group))).toBe(true);
+  });
+
+  it.each([
+    [undefined, 0],
+    [-5, 0],
+    [1, 1],
+    [1_001, 2],
+    [900_000, 900],
+    [9_999_999, 900],
+  ])('delays %s ms by %i s', async (delayMs, seconds) => {
+    await nudge('s3://b/x.lance', delayMs);
+
+    expect(sent[0]).toMatchObject({ QueueUrl: 'q/compact', DelaySeconds: seconds });
+  });
+
+  it.each([
+    [1, 5],
+    [3, 15],
+    [40, 60],
+  ])('shows a message that came %i times again after %i s', async (receiveCount, seconds) => {
+    await queue.retryLater('MergeWal', 'receipt', receiveCount);
+
+    expect(sent).toEqual([{ QueueUrl: 'q/merge', ReceiptHandle: 'receipt', VisibilityTimeout: seconds }]);
+  });
+
+  it('puts a dead letter beside its lane, the body untouched', async () => {
+    await queue.deadLetter({ lane: 'IndexId', body: '{"kind":', messageId: 'm', code: 'C', sentence: 'S' });
+
+    expect(sent).toEqual([
+      expect.objectContaining({
+        QueueUrl: 'q/index-dead',
+        MessageBody: '{"kind":',
+        MessageAttributes: {
+          code: { DataType: 'String', StringValue: 'C' },
+          sentence: { DataType: 'String', StringValue: 'S' },
+          messageId: { DataType: 'String', StringValue: 'm' },
+        },
+      }),
+    ]);
+  });
+
+  it('says that it is not available as contention', async () => {
+    answer = () => Promise.reject(new Error('no answer'));
+
+    await expect(nudge('s3://b/x.lance')).rejects.toMatchObject({
+      code: 'QUEUE_UNAVAILABLE',
+      disposition: 'contention',
+    });
+  });
+
+  it('counts what could be received now', async () => {
+    answer = async () => ({ Attributes: { ApproximateNumberOfMessages: '12' } });
+
+    expect(await queue.visible('MergeWal')).toBe(12);
+  });
+});
