@@ -1,7 +1,15 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { defineConfig } from 'vitest/config';
 
+// Everything that a test run starts keeps its temporary files below one folder, killed processes too; it goes with the run.
+const temporary = mkdtempSync(join(tmpdir(), 'lance-upkeep-tests-'));
+process.env.TMPDIR = temporary;
+process.on('exit', () => rmSync(temporary, { recursive: true, force: true }));
+
 /**
- * Four projects: `unit` is pure and fast, `contract` runs the ledger suite on SQLite, `integration` runs real LanceDB, `cloud` runs the
+ * Five projects: `unit` is pure and fast, `contract` runs the ledger suite on SQLite, `integration` runs real LanceDB, `cloud` runs the
  * AWS side against real protocol servers on loopback.
  */
 export default defineConfig({
@@ -28,6 +36,19 @@ export default defineConfig({
           hookTimeout: 120_000,
           pool: 'forks',
           maxWorkers: 2,
+        },
+      },
+      {
+        test: {
+          name: 'infra',
+          include: ['test/infra/**/*.test.ts'],
+          globalSetup: ['test/cloud/global-setup.ts'],
+          testTimeout: 180_000,
+          hookTimeout: 120_000,
+          pool: 'forks',
+          maxWorkers: 2,
+          // CDK takes seconds to load: once for each worker is enough.
+          isolate: false,
         },
       },
     ],

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import type { CommandContext, InterruptionSignal, Output } from './context.ts';
+import { useOwnTemporaryFolder } from './temporary-folder.ts';
 
 /** The command line's context of the real process. */
 export function processContext(): CommandContext {
@@ -14,7 +15,10 @@ export function processContext(): CommandContext {
     version: packageVersion(),
     // Imported when needed: `--help` and usage errors must not wait for the native library.
     openStackPlane: async (options) => (await import('../aws/plane.ts')).openStackPlane(options),
-    openPlane: async (options) => (await import('../local/plane.ts')).openPlane(options),
+    openPlane: async (options) => {
+      useOwnTemporaryFolder();
+      return (await import('../local/plane.ts')).openPlane(options);
+    },
     findTables: async (roots) => (await import('./find-tables.ts')).findTables(roots),
     onInterruption: (handle) => {
       const listener = (signal: NodeJS.Signals) => handle(signal as InterruptionSignal);

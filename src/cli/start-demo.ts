@@ -8,6 +8,7 @@ import type { Invocation } from './invocation.ts';
 import { renderBeforeAfter } from './render-stores.ts';
 import { oneLine } from './render-table.ts';
 import { describeOutcome } from './render-tasks.ts';
+import { useOwnTemporaryFolder } from './temporary-folder.ts';
 
 /** The folder of the demo, in the folder the command was started in. */
 export const DEMO_FOLDER = '.demo';
@@ -24,6 +25,7 @@ interface Outcome {
  * Gives 0 only when every store is healed: rows exact, a BTree that covers them all, nothing pending and nothing due.
  */
 export async function startDemo(invocation: Invocation): Promise<number> {
+  useOwnTemporaryFolder();
   const { buildDemoFleet, checkDemoFleet } = await import('../demo/fleet.ts');
   const began = performance.now();
   const fleet = await buildDemoFleet(join(invocation.context.cwd, DEMO_FOLDER), (name, ailment) =>

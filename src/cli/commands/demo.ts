@@ -4,6 +4,7 @@ import { SCHEMA_VERSION } from '../../plane.ts';
 import { EXIT } from '../exit-codes.ts';
 import { formatCount } from '../format.ts';
 import { renderTable } from '../render-table.ts';
+import { useOwnTemporaryFolder } from '../temporary-folder.ts';
 import type { Invoke } from './invoke.ts';
 
 const EXAMPLES = `
@@ -19,6 +20,7 @@ export function declareDemo(program: Command, invoke: Invoke): void {
     .addHelpText('after', EXAMPLES);
   command.action((directory: string, options: { json?: boolean }) =>
     invoke(command, async (invocation) => {
+      useOwnTemporaryFolder();
       const { buildDemoFleet } = await import('../../demo/fleet.ts');
       const fleet = await buildDemoFleet(resolve(invocation.context.cwd, directory), (name, ailment) =>
         invocation.hint(`making ${name}: ${ailment}`),

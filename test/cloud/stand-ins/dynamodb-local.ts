@@ -1,5 +1,6 @@
 import { type ChildProcess, execFileSync, spawn } from 'node:child_process';
 import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
@@ -23,6 +24,7 @@ export async function startDynamoDbLocal(): Promise<DynamoDbLocal> {
     'java',
     '-Xmx256m',
     '-XX:TieredStopAtLevel=1',
+    `-Djava.io.tmpdir=${tmpdir()}`,
     '-Djava.library.path=./DynamoDBLocal_lib',
     '-jar',
     'DynamoDBLocal.jar',
