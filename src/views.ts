@@ -1,5 +1,6 @@
 import type { Settings } from './config.ts';
 import type { Control } from './control.ts';
+import { typedErrorIn } from './errors.ts';
 import { explainStored } from './fleet/explain.ts';
 import type { StoreFacts } from './fleet/facts.ts';
 import { inspectReport } from './fleet/inspect.ts';
@@ -85,15 +86,32 @@ export function createViews({ control, storageFor, roots, settings, clock }: Vie
       };
     },
     async history({ target: named, limit, after }) {
-      const target = named === undefined ? undefined : await canonicalTarget(named, roots);
-      const page = await lifecycle.listTasks({
-        limit,
-        ...(target === undefined ? {} : { target }),
-        ...(after === undefined ? {} : { after }),
-      });
-      return { schemaVersion: SCHEMA_VERSION, tasks: page.tasks.map(taskReport), next: page.next };
+      const target = named === undefined ? undefined : await historicalTarget(named, roots);
+      const tasks: TaskReport[] = [];
+      let next: string | null = after ?? null;
+      // A page of the ledger holds at most 100.
+      do {
+        const page = await lifecycle.listTasks({
+          limit: limit - tasks.length,
+          ...(target === undefined ? {} : { target }),
+          ...(next === null ? {} : { after: next }),
+        });
+        tasks.push(...page.tasks.map(taskReport));
+        next = page.next;
+      } while (next !== null && tasks.length < limit);
+      return { schemaVersion: SCHEMA_VERSION, tasks, next };
     },
   };
+}
+
+/** The history of a table outlives it, so a target that is gone stands as it is written. */
+async function historicalTarget(named: string, roots: readonly string[]): Promise<string> {
+  try {
+    return await canonicalTarget(named, roots);
+  } catch (error) {
+    if (typedErrorIn(error)?.code !== 'TABLE_NOT_FOUND') throw error;
+    return named;
+  }
 }
 
 /** A task of the ledger as operators see it. */

@@ -7,6 +7,6 @@ export async function findTables(roots: readonly string[]): Promise<string[]> {
   const canonical = await Promise.all(roots.map(canonicalRoot));
   const { storageFor } = await storageOf(canonical, process.env);
   const targets: string[] = [];
-  for (const root of canonical) targets.push(...(await discoverStores(storageFor(root))));
+  for (const root of canonical) targets.push(...(await discoverStores(storageFor(root))).targets);
   return targets;
 }

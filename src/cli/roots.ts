@@ -17,6 +17,13 @@ export async function rootsToMaintain(
   configured: readonly string[],
   cwd: string,
 ): Promise<string[]> {
+  if (named.some((root) => root.trim() === '')) {
+    throw new UpkeepError('A root is empty, as it is when a variable in a script is not set.', {
+      code: 'ROOT_INVALID',
+      disposition: 'permanent',
+      next: 'Name the folder that holds your tables; the current folder is "." or its path.',
+    });
+  }
   const roots = (named.length > 0 ? named : configured).map((root) => (isUri(root) ? root : resolve(cwd, root)));
   if (roots.length === 0) {
     throw new UpkeepError('No root was given, so there is nothing to maintain.', {

@@ -41,7 +41,11 @@ export function because(input: BecauseInput): readonly string[] {
 /** True when a person should look: the store cannot be read, is damaged, holds what no pass can do, or fails again and again. */
 export function needsAttention({ facts, health, now }: Pick<BecauseInput, 'facts' | 'health' | 'now'>): boolean {
   if (facts === undefined || facts.error !== undefined || facts.tooLargeFragments > 0) return true;
-  return Object.values(health).some((one) => one.cooldownUntil !== undefined && one.cooldownUntil > now);
+  return Object.values(health).some(
+    (one) =>
+      (one.cooldownUntil !== undefined && one.cooldownUntil > now) ||
+      (one.streak > 0 && one.lastFailure?.error.disposition === 'permanent'),
+  );
 }
 
 function storeSentences({ facts }: BecauseInput): string[] {
@@ -84,11 +88,22 @@ function dueSentences(open: readonly Task[], { verdicts, plan, health, now }: Be
   return kinds.flatMap((kind) => {
     if (open.some((task) => task.kind === kind)) return [];
     const why = verdicts.find((verdict) => verdict.kind === kind && verdict.due)?.because ?? '';
-    if (!plan.some((request) => request.kind === kind)) return [`${kind} is due, and comes with another task: ${why}`];
+    if (!plan.some((request) => request.kind === kind)) {
+      const failure = health[kind]?.streak ? lastFailure(health[kind]) : '';
+      const comes =
+        failure === '' ? 'and comes with another task' : 'but is not asked for again before the table changes';
+      return [`${kind} is due, ${comes}: ${why}${failure}`];
+    }
     const until = health[kind]?.cooldownUntil;
     const but = until !== undefined && until > now ? ` But ${cooling(kind, health[kind], until, now)}` : '';
-    return [`${kind} is due and not asked for yet: ${why}${but}`];
+    return [`${kind} is due and not asked for yet: ${why}${but}${lastFailure(health[kind])}`];
   });
+}
+
+function lastFailure(health: Health | undefined): string {
+  if (!health?.streak || health.lastFailure === undefined) return '';
+  const { code, message, next } = health.lastFailure.error;
+  return ` The last attempt failed with ${code}: ${message}${next === undefined ? '' : ` ${next}`}`;
 }
 
 function cooling(kind: TaskKind, health: Health | undefined, until: number, now: number): string {

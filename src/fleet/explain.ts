@@ -70,7 +70,8 @@ async function readLedger(lifecycle: FleetLedger, target: string) {
 function judge(input: LedgerView & { facts: StoreFacts | undefined; settings: Settings; now: number }) {
   const { facts } = input;
   const verdicts = facts === undefined ? [] : demand(facts, input);
-  const requests = facts === undefined ? [] : plan(facts.target, verdicts, input);
+  const requests =
+    facts === undefined ? [] : plan(facts.target, verdicts, { ...input, versionTimestamp: facts.versionTimestamp });
   const sentences = because({ ...input, verdicts, plan: requests });
   return { verdicts, plan: requests, because: sentences, attention: needsAttention(input) };
 }

@@ -9,7 +9,13 @@ export interface PlanInput {
   readonly settings: PlanSettings;
   readonly health: Readonly<Partial<Record<TaskKind, Health>>>;
   readonly openTasks: readonly Task[];
+  /** Time of the base table's newest version and the time now, epoch milliseconds: what a permanent failure is held against. */
+  readonly versionTimestamp?: number;
+  readonly now?: number;
 }
+
+/** A mended cause need not show in the table's version, so a permanent failure is tried again after this long all the same. */
+const PERMANENT_AGAIN_MS = 6 * 3_600_000;
 
 /**
  * What to ask for: one request per kind that is due, with the first due rule as its reason.
@@ -29,8 +35,17 @@ export function plan(target: string, verdicts: readonly Verdict[], input: PlanIn
     ({ kind, rule }) => kind === 'IndexId' && !afterCompaction && (!beforeMerge || rule === 'key-index-uncovered'),
   );
   return [firstOf('Compact'), index, firstOf('MergeWal')].flatMap((verdict) =>
-    verdict === undefined || open.has(verdict.kind) ? [] : requestFor(target, verdict),
+    verdict === undefined || open.has(verdict.kind) || isHopeless(verdict.kind, input)
+      ? []
+      : requestFor(target, verdict),
   );
+}
+
+/** Failed for good since the table last changed: asking again can only fail again. */
+function isHopeless(kind: TaskKind, { health, versionTimestamp, now }: PlanInput): boolean {
+  const failure = health[kind]?.streak ? health[kind]?.lastFailure : undefined;
+  if (failure?.error.disposition !== 'permanent' || versionTimestamp === undefined || now === undefined) return false;
+  return versionTimestamp <= failure.at && now - failure.at < PERMANENT_AGAIN_MS;
 }
 
 function requestFor(target: string, verdict: Verdict): TaskRequest {

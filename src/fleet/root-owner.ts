@@ -49,3 +49,21 @@ function parseMarker(root: string, bytes: Uint8Array): RootOwner & { claimedAt: 
   };
   return { ledgerId: text('ledgerId'), ledger: text('ledger'), claimedAt: text('claimedAt') };
 }
+
+/**
+ * Refuses a root that lies inside a root of another ledger, or around one: either way two leases would stand on one table.
+ * @param relatives the folders around the root and the roots inside of it.
+ * @throws UpkeepError ROOT_OWNED, ROOT_OWNER_UNREADABLE (both permanent).
+ */
+export async function refuseForeignRelatives(
+  storageFor: (uri: string) => ObjectStore,
+  relatives: readonly string[],
+  ledgerId: string,
+): Promise<void> {
+  for (const uri of relatives) {
+    const bytes = await storageFor(uri).get(OWNER_KEY);
+    if (bytes === undefined) continue;
+    const found = parseMarker(uri, bytes);
+    if (found.ledgerId !== ledgerId) throw rootOwned(uri, found);
+  }
+}

@@ -68,7 +68,9 @@ async function findTargets({ storageFor, roots }: SweepOptions, signal: AbortSig
   for (const root of roots) {
     signal?.throwIfAborted();
     try {
-      for (const found of await discoverCandidates(storageFor(root))) {
+      const discovery = await discoverCandidates(storageFor(root));
+      failed.push(...discovery.failed);
+      for (const found of discovery.targets) {
         try {
           targets.add(await canonicalTarget(found, roots));
         } catch (error) {
@@ -91,7 +93,13 @@ async function visit(options: SweepOptions, target: string, kind: SweepKind): Pr
     if (facts === undefined) return { requested };
     const [health, openTasks] = await Promise.all([lifecycle.health(target), lifecycle.openTasks(target)]);
     const verdicts = demand(facts, { settings, health, now: clock.now(), sweep: kind });
-    for (const request of plan(target, verdicts, { settings, health, openTasks })) {
+    for (const request of plan(target, verdicts, {
+      settings,
+      health,
+      openTasks,
+      versionTimestamp: facts.versionTimestamp,
+      now: clock.now(),
+    })) {
       requested.push(await lifecycle.admit(request));
     }
     return { facts, requested };

@@ -25,7 +25,7 @@ export interface KeyIndex {
 }
 
 /**
- * The declared primary key, else the column `fallback`.
+ * The declared primary key, whatever its type; else the column `fallback`, if its type can be a key.
  * Throws `MANIFEST_UNSUPPORTED` for a composite or nested key, `KEY_COLUMN_MISSING` when there is neither.
  */
 export function keyColumnOf(manifest: TableManifest, fallback = 'id'): KeyColumn {
@@ -42,9 +42,16 @@ export function keyColumnOf(manifest: TableManifest, fallback = 'id'): KeyColumn
       throw unsupported(manifest.key, `keys on the nested field "${key.name}"`, 'a top-level column');
     return { name: key.name, fieldId: key.id, declared: true };
   }
-  const byName = manifest.fields.find((field) => field.parentId < 0 && field.name === fallback);
+  const byName = manifest.fields.find(
+    (field) => field.parentId < 0 && field.name === fallback && canBeKey(field.logicalType),
+  );
   if (!byName) throw keyColumnMissing(manifest.key, fallback);
   return { name: byName.name, fieldId: byName.id, declared: false };
+}
+
+/** A key is text or an integer: what a merge can name in SQL and compare exactly. */
+export function canBeKey(logicalType: string): boolean {
+  return /^(string|large_string|u?int(8|16|32|64))$/.test(logicalType);
 }
 
 /** Segments by index name: one logical index each. */

@@ -67,7 +67,7 @@ export function createFileObjectStore(absoluteDirectory: string): ObjectStore {
 
   function pathOf(key: string): string {
     const bad = key.split('/').some((part) => part === '' || part === '.' || part === '..');
-    if (bad || key.includes('\0') || key.includes('\\')) {
+    if (bad || key.includes('\0') || (sep === '\\' && key.includes(sep))) {
       throw invalidKey(root, key, 'keys are relative, without empty, "." or ".." parts');
     }
     return join(root, key);

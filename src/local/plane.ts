@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
+import { dirname } from 'node:path';
 import type { Settings } from '../config.ts';
 import { errorRecord, UpkeepError } from '../errors.ts';
-import { discoverStores } from '../fleet/discover.ts';
+import { discoverCandidates, discoverStores } from '../fleet/discover.ts';
 import { inspectReport } from '../fleet/inspect.ts';
-import { claimRoot } from '../fleet/root-owner.ts';
+import { claimRoot, OWNER_KEY, refuseForeignRelatives } from '../fleet/root-owner.ts';
 import { canonicalRoot, canonicalTarget } from '../fleet/targets.ts';
 import { createPipeline, type Pipeline } from '../pipeline.ts';
 import { type InspectReport, type Plane, type ProgressEvent, type RunReport, SCHEMA_VERSION } from '../plane.ts';
@@ -41,11 +42,29 @@ const MOST_REPORTED = 1000;
  * const report = await plane.run({ once: true, signal: AbortSignal.timeout(600_000) });
  */
 export async function openPlane(options: PlaneOptions): Promise<Plane> {
-  const roots = await Promise.all(options.roots.map(canonicalRoot));
+  const roots = outermost(await Promise.all(options.roots.map(canonicalRoot)));
   const storage = await storageOf(roots, process.env);
   const ledger = createSqliteLedger({ file: options.ledgerFile, clock: systemClock });
   const queue = createSqliteQueue({ file: options.ledgerFile, clock: systemClock });
   return new LocalPlane({ ...options, roots }, storage, ledger, queue);
+}
+
+/** Each table belongs to one root: a root given twice, or inside another one, adds nothing. */
+function outermost(roots: readonly string[]): string[] {
+  const distinct = [...new Set(roots)];
+  return distinct.filter(
+    (root) => !distinct.some((other) => other !== root && root.startsWith(`${other.replace(/\/$/, '')}/`)),
+  );
+}
+
+/** The folders that a root on the disk lies in, nearest first. Prefixes of a bucket may be forbidden to us, so those are not looked at. */
+function foldersAround(root: string): string[] {
+  if (root.includes('://')) return [];
+  const around: string[] = [];
+  for (let folder = dirname(root); ; folder = dirname(folder)) {
+    around.push(folder);
+    if (folder === dirname(folder)) return around;
+  }
 }
 
 class LocalPlane implements Plane {
@@ -102,6 +121,7 @@ class LocalPlane implements Plane {
       clock: systemClock,
       signal,
       onProgress: (event: ProgressEvent) => this.#onProgress(event),
+      wake: () => this.#wake(),
       resume: () => this.#resume(),
       progressMade: () => this.#committed,
     };
@@ -189,24 +209,30 @@ class LocalPlane implements Plane {
     });
   }
 
-  /** The root of every lease: a second ledger on the same tables would be a second lease on each. */
+  /** A second ledger on the same tables would be a second lease on each, whether on this root, around it or inside. */
   async #claimRoots(): Promise<void> {
+    const { storageFor } = this.#storage;
     const id = await ledgerId(this.#ledger, randomUUID);
     for (const root of this.#options.roots) {
+      const store = storageFor(root);
       const owner = { ledgerId: id, ledger: this.#options.ledgerFile };
-      await claimRoot(this.#storage.storageFor(root), owner, systemClock.now());
+      const outcome = await claimRoot(store, owner, systemClock.now());
+      try {
+        const { innerRoots } = await discoverCandidates(store);
+        await refuseForeignRelatives(storageFor, [...foldersAround(root), ...innerRoots], id);
+      } catch (error) {
+        if (outcome === 'claimed') await store.delete(OWNER_KEY);
+        throw error;
+      }
     }
   }
 
   async #runReport(): Promise<RunReport> {
-    const tasks: Task[] = [];
-    for (const id of this.#touched) {
-      const task = await this.#pipeline.lifecycle.getTask(id);
-      if (task) tasks.push(task);
-    }
     const stores: InspectReport[] = [];
     const unreadable: RunReport['unreadable'][number][] = [];
-    for (const target of await this.#knownTargets()) {
+    const { targets, failed } = await this.#knownStores();
+    unreadable.push(...failed);
+    for (const target of targets) {
       try {
         const facts = await this.#views.observe(target);
         stores.push(inspectReport(facts));
@@ -216,17 +242,42 @@ class LocalPlane implements Plane {
         unreadable.push({ target, error: errorRecord(error) });
       }
     }
+    const tasks = await this.#reportedTasks(targets);
     const inOrder = tasks.sort((a, b) => a.createdAt - b.createdAt);
     return { schemaVersion: SCHEMA_VERSION, tasks: inOrder.map(taskReport), stores, unreadable };
   }
 
-  async #resume(): Promise<number> {
-    return resumeInterrupted(this.#pipeline.lifecycle, await this.#knownTargets(), randomUUID);
+  /** What this run worked on, and what is still open on its stores: a ledger may hold other roots' tasks, too. */
+  async #reportedTasks(targets: readonly string[]): Promise<Task[]> {
+    const { lifecycle } = this.#pipeline;
+    const tasks = new Map<string, Task>();
+    for (const target of targets) for (const task of await lifecycle.openTasks(target)) tasks.set(task.id, task);
+    for (const id of this.#touched) {
+      const task = await lifecycle.getTask(id);
+      if (task && this.#options.roots.some((root) => task.target.startsWith(`${root}/`))) tasks.set(task.id, task);
+    }
+    return [...tasks.values()];
   }
 
-  async #knownTargets(): Promise<string[]> {
+  /** A nudge may have been used up by a runner of other roots, which cannot run the task. */
+  async #wake(): Promise<void> {
+    const { lifecycle } = this.#pipeline;
+    await lifecycle.recover();
+    for (const target of (await this.#knownStores()).targets) {
+      for (const task of await lifecycle.openTasks(target)) if (task.state === 'queued') await lifecycle.nudge(task);
+    }
+  }
+
+  async #resume(): Promise<number> {
+    return resumeInterrupted(this.#pipeline.lifecycle, (await this.#knownStores()).targets, randomUUID);
+  }
+
+  async #knownStores() {
     const found = await Promise.all(this.#options.roots.map((root) => discoverStores(this.#storage.storageFor(root))));
-    return found.flat().sort();
+    return {
+      targets: [...new Set(found.flatMap(({ targets }) => targets))].sort(),
+      failed: found.flatMap(({ failed }) => failed),
+    };
   }
 
   /** A native call may commit after the lease is gone: nothing may wait for it. */

@@ -1,13 +1,13 @@
 import { execFileSync } from 'node:child_process';
-import { readFileSync } from 'node:fs';
+import { readFileSync, readlinkSync } from 'node:fs';
 import { hostname } from 'node:os';
 
 /**
- * Names this process for a lease: `host|pid|start`. The start tells a process from a later one with the same pid.
- * @example `build-7|4242|proc:1c0a…:88123`
+ * Names this process for a lease: `host|pid|start|pid namespace`. The start tells a process from a later one with the same pid.
+ * @example `build-7|4242|proc:1c0a…:88123|pid:[4026531836]`
  */
 export function processIdentity(): string {
-  return [hostname(), process.pid, startOf(process.pid) ?? 'unknown'].join('|');
+  return [hostname(), process.pid, startOf(process.pid) ?? 'unknown', pidNamespace()].join('|');
 }
 
 /**
@@ -15,13 +15,25 @@ export function processIdentity(): string {
  * another time. A holder of another host, or one that cannot be read, is not said to be gone.
  */
 export function holderGone(holder: string): boolean {
-  const [host, pidText, start] = holder.split('|');
+  const [host, pidText, start, namespace] = holder.split('|');
   const pid = Number(pidText);
+  // Two containers may share a host name and still not see each other's processes.
+  if (namespace !== pidNamespace()) return false;
   if (host !== hostname() || !Number.isSafeInteger(pid) || pid <= 0 || !start) return false;
   if (!isAlive(pid)) return true;
   const startNow = startOf(pid);
   const comparable = startNow !== undefined && sourceOf(startNow) === sourceOf(start);
   return comparable && startNow !== start;
+}
+
+/** The kernel's id of the set of processes that this one can see; empty where there is no such thing. */
+function pidNamespace(): string {
+  try {
+    return readlinkSync('/proc/self/ns/pid');
+  } catch {
+    // Not Linux: one set of processes a host.
+    return '';
+  }
 }
 
 function isAlive(pid: number): boolean {

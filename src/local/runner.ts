@@ -13,6 +13,8 @@ export interface RunnerOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly onProgress: (event: ProgressEvent) => void;
+  /** Ends the attempts of runners that are gone and nudges what is queued on this run's stores. */
+  readonly wake: () => Promise<void>;
   /** Lets tasks go on that a killed runner held; answers how many. */
   readonly resume: () => Promise<number>;
   /** How many tasks this run has seen through with a commit so far. */
@@ -26,7 +28,7 @@ const MOST_ROUNDS = 200;
 /** Sweeps and works until a sweep asks for nothing more that leads anywhere. */
 export async function runOnce(options: RunnerOptions): Promise<void> {
   let resumed = false;
-  await options.pipeline.lifecycle.recover();
+  await options.wake();
   for (let round = 1; round <= MOST_ROUNDS && !options.signal.aborted; round += 1) {
     const before = options.progressMade();
     await sweep(options, 'all');
@@ -41,7 +43,7 @@ export async function runOnce(options: RunnerOptions): Promise<void> {
 /** Works until the signal aborts, with every sweep on its own interval and the recovery each minute. */
 export async function runWatch(options: RunnerOptions): Promise<void> {
   const { settings, signal, pump } = options;
-  await options.pipeline.lifecycle.recover();
+  await options.wake();
   await sweep(options, 'all');
   const timers = [
     every(options, RECOVER_EVERY_MS, () => options.pipeline.lifecycle.recover()),

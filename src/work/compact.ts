@@ -1,3 +1,4 @@
+import { assertNoBranches } from '../lance/branches.ts';
 import { tableNotFound } from '../lance/errors.ts';
 import type { TableManifest } from '../lance/manifest.ts';
 import { readManifestAt, readNewestManifest } from '../lance/newest.ts';
@@ -64,6 +65,7 @@ async function rewrite(
   pass: CompactionPass,
 ): Promise<number> {
   if (pass.way === 'none') return 0;
+  await assertNoBranches(dependencies.storageFor(context.target));
   context.progress(`${pass.way}: rewriting ${pass.fragments} of ${manifest.fragments.length} fragments`);
   if (pass.way === 'bounded') return boundedRewrite(context, dependencies, manifest, pass.groups);
   await optimizeTable(context, dependencies);

@@ -1,9 +1,10 @@
 import { tableNotFound } from '../lance/errors.ts';
-import { type KeyIndex, keyColumnOf, keyIndexOf } from '../lance/key-index.ts';
+import { canBeKey, type KeyIndex, keyColumnOf, keyIndexOf } from '../lance/key-index.ts';
 import type { TableManifest } from '../lance/manifest.ts';
 import { readNewestManifest } from '../lance/newest.ts';
 import type { ObjectStore } from '../lance/object-store.ts';
 import { assertWritable } from '../lance/support.ts';
+import { WorkError } from './errors.ts';
 
 export interface Gate {
   readonly manifest: TableManifest;
@@ -19,15 +20,26 @@ export interface Gate {
 
 /**
  * Reads the newest manifest and answers whether a merge would probe the key index or join the whole base table.
- * No native library is loaded for it. Throws TABLE_NOT_FOUND, KEY_COLUMN_MISSING and MANIFEST_* errors.
+ * No native library is loaded for it. Throws TABLE_NOT_FOUND, KEY_COLUMN_MISSING, KEY_TYPE_UNSUPPORTED and
+ * MANIFEST_* errors.
  */
 export async function readGate(store: ObjectStore): Promise<Gate> {
   const manifest = await readNewestManifest(store);
   if (!manifest) throw tableNotFound(store.uri);
   assertWritable(manifest);
   const keyColumn = keyColumnOf(manifest);
+  refuseKeyType(manifest, keyColumn.fieldId);
   const keyIndex = keyIndexOf(manifest, keyColumn);
   return { manifest, keyColumn: keyColumn.name, keyIndex, verdict: verdictOf(manifest, keyIndex) };
+}
+
+function refuseKeyType(manifest: TableManifest, fieldId: number): void {
+  const field = manifest.fields.find(({ id }) => id === fieldId);
+  if (field && canBeKey(field.logicalType)) return;
+  throw new WorkError('KEY_TYPE_UNSUPPORTED', `The key column "${field?.name}" is ${field?.logicalType}.`, {
+    disposition: 'permanent',
+    next: 'Use a string or integer column as the key.',
+  });
 }
 
 function verdictOf(manifest: TableManifest, keyIndex: KeyIndex | null): Gate['verdict'] {

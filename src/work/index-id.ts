@@ -1,3 +1,4 @@
+import { assertNoBranches } from '../lance/branches.ts';
 import { predictOptimize } from '../lance/rewrite-prediction.ts';
 import type { WorkResult } from '../tasks/task.ts';
 import { buildKeyIndex } from './build-key-index.ts';
@@ -19,6 +20,7 @@ export async function indexId(context: WorkContext, dependencies: WorkDependenci
   const versionBefore = await context.baseVersion(gate.manifest.version);
   const way = wayFor(gate, dependencies.settings.compactMaxBytes);
   let after = gate;
+  if (way !== 'none') await assertNoBranches(dependencies.storageFor(context.target));
   if (way === 'extend') {
     context.progress(`extending ${gate.keyIndex?.name} over ${gate.keyIndex?.uncoveredFragments} fragments`);
     await optimizeTable(context, dependencies);

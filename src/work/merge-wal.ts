@@ -1,3 +1,4 @@
+import { assertNoBranches } from '../lance/branches.ts';
 import { readNewestManifest } from '../lance/newest.ts';
 import { commitWatermark } from '../lance/watermark.ts';
 import { judgeParts } from '../tasks/part-outcomes.ts';
@@ -73,6 +74,7 @@ async function mergeSelected(
       next: 'Give the lane more time, or lower MERGE_MAX_BYTES.',
     });
   }
+  await assertNoBranches(dependencies.storageFor(context.target));
   const generations = plan.selections.reduce((sum, selection) => sum + selection.generations.length, 0);
   context.progress(`merging ${generations} generations of ${plan.selections.length} shards`);
   // Loads the native library; a task with nothing to merge never gets here.

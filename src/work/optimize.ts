@@ -1,3 +1,5 @@
+import type { Table } from '@lancedb/lancedb';
+import { readManifestAt } from '../lance/newest.ts';
 import type { WorkContext, WorkDependencies } from './context.ts';
 import { lancedbError } from './lancedb-errors.ts';
 
@@ -14,7 +16,7 @@ export async function optimizeTable(context: WorkContext, dependencies: WorkDepe
   const table = await dependencies.lancedb.openTable(context.target);
   try {
     await context.fence();
-    const cleanupOlderThan = new Date(dependencies.now() - dependencies.settings.versionRetentionMs);
+    const cleanupOlderThan = new Date(await pruneBefore(table, context, dependencies));
     const { prune } = await context.native(() => table.optimize({ cleanupOlderThan }));
     return { versionsPruned: prune.oldVersionsRemoved, bytesPruned: prune.bytesRemoved };
   } catch (error) {
@@ -22,4 +24,18 @@ export async function optimizeTable(context: WorkContext, dependencies: WorkDepe
   } finally {
     table.close();
   }
+}
+
+/**
+ * Versions older than this may go. LanceDB fails the whole call when a tagged version is among them, so pruning stops at
+ * the oldest tag.
+ */
+async function pruneBefore(table: Table, context: WorkContext, dependencies: WorkDependencies): Promise<number> {
+  let limit = dependencies.now() - dependencies.settings.versionRetentionMs;
+  const tags = await (await table.tags()).list();
+  for (const { version } of Object.values(tags)) {
+    const tagged = await readManifestAt(dependencies.storageFor(context.target), version);
+    if (tagged) limit = Math.min(limit, tagged.timestamp);
+  }
+  return limit;
 }

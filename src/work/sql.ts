@@ -7,6 +7,8 @@ export function sqlName(column: string): string {
 
 /** A key as an SQL literal. */
 export function sqlLiteral(key: Key): string {
+  // The parser reads a minus and then a number, and the magnitude of the least int64 is no int64.
+  if (key === -(2n ** 63n)) return "CAST('-9223372036854775808' AS BIGINT)";
   return typeof key === 'string' ? `'${key.replaceAll("'", "''")}'` : String(key);
 }
 

@@ -141,15 +141,17 @@ describe('the identity of a process', () => {
   });
 
   test('a pid that was used again by a later process is told from the first', () => {
-    const [host, pid, start] = processIdentity().split('|');
+    const [host, pid, start, namespace] = processIdentity().split('|');
     const before = `${start?.slice(0, -1)}${start?.endsWith('1') ? '2' : '1'}`;
-    expect(holderGone([host, pid, before].join('|'))).toBe(true);
+    expect(holderGone([host, pid, before, namespace].join('|'))).toBe(true);
   });
 
   test('a process that has ended is gone', async () => {
     const child = spawn(process.execPath, ['-e', '']);
-    const [host] = processIdentity().split('|');
+    const [host, , , namespace] = processIdentity().split('|');
     await once(child, 'exit');
-    expect(holderGone([host, child.pid, 'proc:x:1'].join('|'))).toBe(true);
+    expect(holderGone([host, child.pid, 'proc:x:1', namespace].join('|'))).toBe(true);
+    // A container with the same host name sees other processes under other numbers.
+    expect(holderGone([host, child.pid, 'proc:x:1', 'pid:[1]'].join('|'))).toBe(false);
   });
 });

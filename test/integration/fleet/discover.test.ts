@@ -21,7 +21,7 @@ describe('discovery', () => {
     writeFileSync(join(root, 'file.lance'), '');
     symlinkSync(join(root, 'team'), join(root, 'linked'));
 
-    const found = await discoverStores(createFileObjectStore(root));
+    const { targets: found } = await discoverStores(createFileObjectStore(root));
 
     expect(found).toEqual([join(root, 'team/a/deep.lance'), join(root, 'top.lance'), join(root, 'wal.lance')]);
   });
@@ -29,8 +29,8 @@ describe('discovery', () => {
   it('finds nothing in an empty root, and nothing more once the owner marker is there', async () => {
     const root = temporaryFolder();
     const store = createFileObjectStore(root);
-    expect(await discoverStores(store)).toEqual([]);
+    expect(await discoverStores(store)).toEqual({ targets: [], innerRoots: [], failed: [] });
     await claimRoot(store, { ledgerId: 'a', ledger: '/a.sqlite' }, 0);
-    expect(await discoverStores(store)).toEqual([]);
+    expect(await discoverStores(store)).toEqual({ targets: [], innerRoots: [], failed: [] });
   });
 });

@@ -152,6 +152,13 @@ describe('what is wrong with a table', () => {
     }
   });
 
+  test('a table with a branch', async () => {
+    const one = await store();
+    await (await one.table.branches()).create('experiment');
+    await refused(one, send(one, 'Compact'), { code: 'MANIFEST_UNSUPPORTED', exit: 1 });
+    await refused(one, send(one, 'IndexId'), { code: 'MANIFEST_UNSUPPORTED', exit: 1 });
+  });
+
   test('a reader feature that nobody knows yet', async () => {
     const one = await store();
     one.table.close();

@@ -178,7 +178,7 @@ describe('reading and deleting', () => {
 describe('keys that lead elsewhere', () => {
   const refused = { code: 'KEY_INVALID', disposition: 'permanent' };
 
-  it.each(['../x', 'a/../../x', '/etc/passwd', 'a//b', './a', 'a/', '', 'a\\b', 'a\0b'])(
+  it.each(['../x', 'a/../../x', '/etc/passwd', 'a//b', './a', 'a/', '', 'a\0b'])(
     'refuses %j in every operation',
     async (key) => {
       const store = storeWith(['a/1']);
