@@ -1,0 +1,118 @@
+import { Duration, Size } from 'aws-cdk-lib';
+import type { Table } from 'aws-cdk-lib/aws-dynamodb';
+import { type IRole, PolicyStatement } from 'aws-cdk-lib/aws-iam';
+import type { ILayerVersion } from 'aws-cdk-lib/aws-lambda';
+import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
+import { Queue, QueueEncryption, type QueueProps } from 'aws-cdk-lib/aws-sqs';
+import { Construct } from 'constructs';
+import type { TaskKind } from '../../src/tasks/task.ts';
+import type { FunctionName } from '../packaging/function-bundle.ts';
+import type { StackSettings } from '../settings.ts';
+import { type DataAccess, grantRoots } from './data-access.ts';
+import { grantTable } from './ledger.ts';
+import { keyOf, type PlaneContext, PlaneFunction } from './plane-function.ts';
+
+export interface LaneProps extends PlaneContext {
+  readonly kind: TaskKind;
+  /** Tasks of this kind that run at once, over all stores. */
+  readonly concurrency: number;
+}
+
+export interface LaneWorkerProps {
+  readonly entry: FunctionName;
+  readonly access: DataAccess;
+  readonly ledger: Table;
+  readonly lanes: readonly Lane[];
+  readonly nativeLayer: ILayerVersion;
+  /** Names of table and queues, as the function reads them. */
+  readonly names: Readonly<Record<string, string>>;
+}
+
+/** A function of a lane may take all the time that Lambda gives; it stops by itself before its end. */
+const TIMEOUT = Duration.minutes(15);
+/** A message whose function still runs must not be received again: AWS asks for six times the timeout. */
+const VISIBILITY = Duration.minutes(6 * 15);
+/** Messages that have to come again do so within a minute; one that waits for a dependency is received about 25 times in its 15 minutes. */
+const RECEIVES = 50;
+/** With a cap of 1 the event source cannot be held back, and pollers count receives of messages that nobody ran. */
+const RECEIVES_WITHOUT_EVENT_SOURCE_CAP = 1000;
+const LEAST_EVENT_SOURCE_CAP = 2;
+
+/**
+ * A kind's queue, its dead letters, and its function with a cap of its own: what waits in one lane takes nothing from another.
+ * The cap is the function's reserved concurrency and, from 2 on, the event source's maximum concurrency, so that no more
+ * is received than can run.
+ */
+export class Lane extends Construct {
+  readonly kind: TaskKind;
+  readonly queue: Queue;
+  readonly deadLetters: Queue;
+  readonly #props: LaneProps;
+
+  constructor(scope: Construct, id: string, props: LaneProps) {
+    super(scope, id);
+    this.#props = props;
+    this.kind = props.kind;
+    const encryption = encryptionOf(this, props.settings);
+    this.deadLetters = new Queue(this, 'DeadLetters', {
+      ...encryption,
+      enforceSSL: true,
+      retentionPeriod: Duration.days(14),
+    });
+    const capped = props.concurrency >= LEAST_EVENT_SOURCE_CAP;
+    this.queue = new Queue(this, 'Queue', {
+      ...encryption,
+      enforceSSL: true,
+      visibilityTimeout: VISIBILITY,
+      retentionPeriod: Duration.days(4),
+      deadLetterQueue: {
+        queue: this.deadLetters,
+        maxReceiveCount: capped ? RECEIVES : RECEIVES_WITHOUT_EVENT_SOURCE_CAP,
+      },
+    });
+  }
+
+  /** Puts the function behind the queue. */
+  addWorker(props: LaneWorkerProps): PlaneFunction {
+    const { settings, packages, concurrency } = this.#props;
+    const worker = new PlaneFunction(this, 'Worker', {
+      settings,
+      packages,
+      entry: props.entry,
+      description: `Runs ${this.kind} tasks, one at a time`,
+      timeout: TIMEOUT,
+      memoryMb: settings.memoryMb,
+      scratch: Size.gibibytes(2),
+      nativeLayer: props.nativeLayer,
+      reservedConcurrency: concurrency,
+    });
+    for (const [name, value] of Object.entries(props.names)) worker.function.addEnvironment(name, value);
+    worker.function.addEventSource(
+      new SqsEventSource(this.queue, {
+        batchSize: 1,
+        reportBatchItemFailures: true,
+        ...(concurrency >= LEAST_EVENT_SOURCE_CAP ? { maxConcurrency: concurrency } : {}),
+      }),
+    );
+    grantTable(props.ledger, worker.role, { indexes: false });
+    grantSend(worker.role, [...props.lanes.map(({ queue }) => queue), this.deadLetters]);
+    grantRoots(this, worker.role, { ...settings, access: props.access });
+    return worker;
+  }
+}
+
+/** Nudges go to every lane: whoever frees a store wakes what waits for it. */
+export function grantSend(role: IRole, queues: readonly Queue[]): void {
+  const resources = queues.map(({ queueArn }) => queueArn);
+  role.addToPrincipalPolicy(new PolicyStatement({ sid: 'Send', actions: ['sqs:SendMessage'], resources }));
+}
+
+/** With the operator's key, or with the one of SQS. */
+export function encryptionOf(
+  scope: Construct,
+  settings: StackSettings,
+): Pick<QueueProps, 'encryption' | 'encryptionMasterKey'> {
+  const { encryptionKey } = keyOf(scope, settings);
+  if (!encryptionKey) return { encryption: QueueEncryption.SQS_MANAGED };
+  return { encryption: QueueEncryption.KMS, encryptionMasterKey: encryptionKey };
+}

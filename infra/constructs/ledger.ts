@@ -1,0 +1,139 @@
+import { Duration, RemovalPolicy } from 'aws-cdk-lib';
+import {
+  AttributeType,
+  BillingMode,
+  type ITable,
+  ProjectionType,
+  StreamViewType,
+  Table,
+  TableEncryption,
+} from 'aws-cdk-lib/aws-dynamodb';
+import { type IRole, PolicyStatement } from 'aws-cdk-lib/aws-iam';
+import { FilterCriteria, FilterRule, StartingPosition } from 'aws-cdk-lib/aws-lambda';
+import { DynamoEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
+import { Queue } from 'aws-cdk-lib/aws-sqs';
+import { Construct } from 'constructs';
+import { LEDGER_INDEXES } from '../../src/aws/dynamo-table.ts';
+import { COMPACTION_PREFIX } from '../../src/tasks/items.ts';
+import { TTL_ATTRIBUTE } from '../../src/tasks/ports.ts';
+import { acknowledge } from './acknowledge.ts';
+import { encryptionOf, grantSend, type Lane } from './lane.ts';
+import { keyOf, type PlaneContext, PlaneFunction } from './plane-function.ts';
+
+/** The ledger's table, and the function on its stream that turns changes into messages. */
+export class Ledger extends Construct {
+  readonly table: Table;
+  /** Batches of the stream that were given up; the sweep and recover make up for them. */
+  readonly streamFailures: Queue;
+  readonly #props: PlaneContext;
+
+  constructor(scope: Construct, id: string, props: PlaneContext) {
+    super(scope, id);
+    this.#props = props;
+    const { encryptionKey } = keyOf(this, props.settings);
+    this.table = new Table(this, 'Table', {
+      partitionKey: { name: 'pk', type: AttributeType.STRING },
+      sortKey: { name: 'sk', type: AttributeType.STRING },
+      billingMode: BillingMode.PAY_PER_REQUEST,
+      stream: StreamViewType.NEW_AND_OLD_IMAGES,
+      timeToLiveAttribute: TTL_ATTRIBUTE,
+      pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
+      // Which task did what to which table is worth more than the stack: it stays when the stack goes.
+      removalPolicy: RemovalPolicy.RETAIN,
+      deletionProtection: true,
+      ...(encryptionKey
+        ? { encryption: TableEncryption.CUSTOMER_MANAGED, encryptionKey }
+        : { encryption: TableEncryption.AWS_MANAGED }),
+    });
+    for (const { name, partition, sort, project } of LEDGER_INDEXES) {
+      this.table.addGlobalSecondaryIndex({
+        indexName: name,
+        partitionKey: { name: partition.name, type: AttributeType.STRING },
+        sortKey: { name: sort.name, type: sort.type === 'N' ? AttributeType.NUMBER : AttributeType.STRING },
+        ...(project.length > 0
+          ? { projectionType: ProjectionType.INCLUDE, nonKeyAttributes: [...project] }
+          : { projectionType: ProjectionType.KEYS_ONLY }),
+      });
+    }
+    this.streamFailures = new Queue(this, 'StreamFailures', {
+      ...encryptionOf(this, props.settings),
+      enforceSSL: true,
+      retentionPeriod: Duration.days(14),
+    });
+    acknowledge(
+      this.streamFailures,
+      'AwsSolutions-SQS3',
+      'This queue is itself where failed batches of the stream end.',
+    );
+  }
+
+  /** Puts the function behind the stream. */
+  addStreamFunction(props: {
+    readonly names: Readonly<Record<string, string>>;
+    readonly lanes: readonly Lane[];
+  }): PlaneFunction {
+    const stream = new PlaneFunction(this, 'Stream', {
+      ...this.#props,
+      entry: 'ledger-stream',
+      description: 'Turns changes of the ledger into messages',
+      timeout: Duration.minutes(1),
+      memoryMb: 512,
+    });
+    for (const [name, value] of Object.entries(props.names)) stream.function.addEnvironment(name, value);
+    stream.function.addEventSource(
+      new DynamoEventSource(this.table as ITable, {
+        startingPosition: StartingPosition.TRIM_HORIZON,
+        batchSize: 100,
+        reportBatchItemFailures: true,
+        bisectBatchOnError: true,
+        retryAttempts: 10,
+        maxRecordAge: Duration.hours(1),
+        // Not SqsDlq: the rights that it would give are below, without its wildcards.
+        onFailure: { bind: () => ({ destination: this.streamFailures.queueArn }) },
+        filters: [...STREAM_FILTERS],
+      }),
+    );
+    acknowledge(stream.role, 'AwsSolutions-IAM5[Resource::*]', 'dynamodb:ListStreams cannot be limited to a resource.');
+    grantTable(this.table, stream.role, { indexes: false });
+    grantSend(stream.role, [...props.lanes.map(({ queue }) => queue), this.streamFailures]);
+    return stream;
+  }
+}
+
+/** What is removed, by time above all, is no event; nor is a lease that somebody holds. */
+const CHANGED = FilterRule.or('INSERT', 'MODIFY');
+const STREAM_FILTERS = [
+  FilterCriteria.filter({ eventName: CHANGED, dynamodb: { Keys: { sk: { S: FilterRule.isEqual('TASK') } } } }),
+  FilterCriteria.filter({
+    eventName: CHANGED,
+    dynamodb: {
+      Keys: { sk: { S: FilterRule.isEqual('LEASE') } },
+      NewImage: { holderClaimId: { S: FilterRule.notExists() } },
+    },
+  }),
+  FilterCriteria.filter({
+    eventName: CHANGED,
+    dynamodb: { Keys: { sk: { S: FilterRule.beginsWith(COMPACTION_PREFIX) } } },
+  }),
+];
+
+/** A transaction has no right of its own: it needs the rights of what it does. */
+const TABLE_ACTIONS = [
+  'dynamodb:GetItem',
+  'dynamodb:BatchGetItem',
+  'dynamodb:Query',
+  'dynamodb:PutItem',
+  'dynamodb:UpdateItem',
+  'dynamodb:DeleteItem',
+  'dynamodb:ConditionCheckItem',
+];
+
+/** Lets a role at the ledger's items, and at its indexes if it looks for what is due. */
+export function grantTable(table: Table, role: IRole, { indexes }: { readonly indexes: boolean }): void {
+  role.addToPrincipalPolicy(
+    new PolicyStatement({ sid: 'Ledger', actions: TABLE_ACTIONS, resources: [table.tableArn] }),
+  );
+  if (!indexes) return;
+  const resources = LEDGER_INDEXES.map(({ name }) => `${table.tableArn}/index/${name}`);
+  role.addToPrincipalPolicy(new PolicyStatement({ sid: 'Indexes', actions: ['dynamodb:Query'], resources }));
+}

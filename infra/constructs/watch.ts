@@ -1,0 +1,187 @@
+import { Duration } from 'aws-cdk-lib';
+import { Alarm, ComparisonOperator, type IMetric, MathExpression, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch';
+import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
+import { type ITopic, Topic } from 'aws-cdk-lib/aws-sns';
+import type { Queue } from 'aws-cdk-lib/aws-sqs';
+import { Construct } from 'constructs';
+import type { SweepKind } from '../../src/fleet/demand.ts';
+import { TASK_KINDS, type TaskKind } from '../../src/tasks/task.ts';
+import type { StackSettings } from '../settings.ts';
+import { addDashboard } from './dashboard.ts';
+import type { Lane } from './lane.ts';
+import type { Ledger } from './ledger.ts';
+import type { PlaneFunction } from './plane-function.ts';
+import { backlogMetric, recoverMetric, recoversRun, sweepMetric, sweepsRun, tasksMetric } from './plane-metrics.ts';
+
+export interface WatchProps {
+  readonly settings: StackSettings;
+  readonly ledger: Ledger;
+  readonly lanes: readonly Lane[];
+  readonly workers: ReadonlyMap<TaskKind, PlaneFunction>;
+  readonly stream: PlaneFunction;
+  readonly sweep: PlaneFunction;
+}
+
+/** `critical`: tables suffer or nothing runs. `warning`: look at it during the day. */
+export type Severity = 'critical' | 'warning';
+
+interface Watched {
+  /** Name of the alarm, after the stack's and the severity. */
+  readonly name: string;
+  readonly metric: IMetric;
+  /** One alarm for each; each names the number from which on it rings. */
+  readonly from: Partial<Record<Severity, number>>;
+  /** Rings below the number instead, and when nothing is reported at all. */
+  readonly silence?: boolean;
+  /** Periods in a row. @default 1 */
+  readonly periods?: number;
+  /** The section of docs/operations.md. */
+  readonly runbook: string;
+}
+
+const QUARTER_HOUR = Duration.minutes(15);
+const DAY_MS = 86_400_000;
+
+/** Alarms by severity, and the dashboard. */
+export class Watch extends Construct {
+  constructor(scope: Construct, id: string, props: WatchProps) {
+    super(scope, id);
+    const { settings } = props;
+    const topic = settings.alarmTopicArn && Topic.fromTopicArn(this, 'Topic', settings.alarmTopicArn);
+    for (const watched of everythingWatched(props)) {
+      for (const [severity, threshold] of Object.entries(watched.from)) {
+        this.#alarm(`${settings.stackName}-${severity}-${watched.name}`, watched, threshold, topic || undefined);
+      }
+    }
+    addDashboard(this, props);
+  }
+
+  #alarm(alarmName: string, watched: Watched, threshold: number, topic: ITopic | undefined): void {
+    const { metric, silence = false, periods = 1, runbook } = watched;
+    const alarm = new Alarm(this, alarmName, {
+      alarmName,
+      alarmDescription: `docs/operations.md, "${runbook}"`,
+      metric,
+      threshold,
+      evaluationPeriods: periods,
+      comparisonOperator: silence
+        ? ComparisonOperator.LESS_THAN_THRESHOLD
+        : ComparisonOperator.GREATER_THAN_OR_EQUAL_TO_THRESHOLD,
+      treatMissingData: silence ? TreatMissingData.BREACHING : TreatMissingData.NOT_BREACHING,
+    });
+    if (!topic) return;
+    const action = new SnsAction(topic);
+    alarm.addAlarmAction(action);
+    alarm.addOkAction(action);
+  }
+}
+
+function everythingWatched(props: WatchProps): readonly Watched[] {
+  return [
+    ...props.lanes.map((lane) => deadLetters(`dead-letters-${lane.kind}`, lane.deadLetters, 'Dead letters')),
+    deadLetters('stream-failures', props.ledger.streamFailures, 'The stream fails'),
+    ...backlog(props.settings),
+    ...tasks(),
+    ...passes(props.settings),
+    {
+      name: 'stream-late',
+      metric: props.stream.function.metric('IteratorAge', { statistic: 'Maximum', period: Duration.minutes(5) }),
+      from: { warning: 300_000 },
+      runbook: 'The stream fails',
+    },
+  ];
+}
+
+/** By what is there, not by what was sent: SQS itself moves letters without counting them as sent. */
+function deadLetters(name: string, queue: Queue, runbook: string): Watched {
+  const metric = queue.metricApproximateNumberOfMessagesVisible({ statistic: 'Maximum', period: Duration.minutes(5) });
+  return { name, metric, from: { warning: 1 }, runbook };
+}
+
+function backlog({ settings }: StackSettings): readonly Watched[] {
+  const tailMs = settings.mergeWalTailIntervalMs;
+  const runbook = 'Backlog grows on a store';
+  return [
+    {
+      name: 'oldest-pending',
+      metric: backlogMetric('OldestPendingMs', QUARTER_HOUR),
+      from: { warning: 2 * tailMs, critical: 6 * tailMs },
+      runbook,
+    },
+    {
+      name: 'pile-up-of-shard',
+      metric: backlogMetric('MostPendingOfShard', QUARTER_HOUR),
+      from: { warning: 512, critical: 4_096 },
+      runbook,
+    },
+    // Many shards of a store can each stay below the limit of one, and its readers pay for all of them.
+    {
+      name: 'pile-up-of-store',
+      metric: backlogMetric('MostPendingOfStore', QUARTER_HOUR),
+      from: { warning: 1_024, critical: 4_096 },
+      runbook,
+    },
+  ];
+}
+
+function tasks(): readonly Watched[] {
+  return [
+    ...TASK_KINDS.map((kind) => ({
+      name: `failed-${kind}`,
+      metric: tasksMetric(kind, 'failed', QUARTER_HOUR),
+      from: { warning: 1, critical: 20 },
+      runbook: 'Tasks fail',
+    })),
+    {
+      name: 'leases-recovered',
+      metric: recoverMetric('AttemptsEnded', QUARTER_HOUR),
+      from: { warning: 3, critical: 20 },
+      runbook: 'Leases are recovered',
+    },
+  ];
+}
+
+function passes({ settings, quietHours }: StackSettings): readonly Watched[] {
+  const intervals: readonly (readonly [SweepKind, number])[] = [
+    ['compaction', settings.compactionIntervalMs],
+    ['merge', settings.mergeWalIntervalMs],
+    ['tails', settings.mergeWalTailIntervalMs],
+  ];
+  const silent = intervals.map(([kind, intervalMs]): Watched => {
+    // Three in a row are missing; with quiet hours only a whole day tells anything.
+    const period = Duration.millis(quietHours ? DAY_MS : Math.min(DAY_MS, 3 * intervalMs));
+    const name = `no-${kind}-sweep`;
+    return { name, metric: sweepsRun(kind, period), from: { critical: 1 }, silence: true, runbook: 'No sweep runs' };
+  });
+  const unreadable = intervals.map(([kind], index) => ({
+    id: String.fromCharCode(97 + index),
+    failed: sweepMetric('StoresFailed', kind, QUARTER_HOUR),
+    read: sweepMetric('StoresRead', kind, QUARTER_HOUR),
+  }));
+  const sum = (of: 'f' | 'r') => unreadable.map(({ id }) => `FILL(${of}${id},0)`).join('+');
+  const share = new MathExpression({
+    label: 'percent of stores that could not be read',
+    expression: `100*(${sum('f')})/((${sum('f')})+(${sum('r')}))`,
+    usingMetrics: Object.fromEntries(
+      unreadable.flatMap(({ id, failed, read }) => [[`f${id}`, failed] as const, [`r${id}`, read] as const]),
+    ),
+    period: QUARTER_HOUR,
+  });
+  return [
+    ...silent,
+    {
+      name: 'no-recover',
+      metric: recoversRun(Duration.minutes(5)),
+      from: { critical: 1 },
+      silence: true,
+      runbook: 'No sweep runs',
+    },
+    // More than nothing is worth a look; half of them is an outage, of S3 or of the rights on it.
+    {
+      name: 'stores-unreadable',
+      metric: share,
+      from: { warning: 0.01, critical: 50 },
+      runbook: 'Stores cannot be read',
+    },
+  ];
+}

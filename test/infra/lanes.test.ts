@@ -1,0 +1,131 @@
+import { Match } from 'aws-cdk-lib/assertions';
+import { describe, expect, it } from 'vitest';
+import { jsonOf, templateOf } from './fixtures/synthesized.ts';
+import { resourceOf, resourcesOf } from './fixtures/template.ts';
+
+const LANES = ['Compact', 'IndexId', 'MergeWal'] as const;
+const QUEUE = 'AWS::SQS::Queue';
+const MAPPING = 'AWS::Lambda::EventSourceMapping';
+const FUNCTION = 'AWS::Lambda::Function';
+
+async function lane(kind: string, context: Readonly<Record<string, string>> = {}) {
+  const template = await jsonOf(context);
+  return {
+    queue: resourceOf(template, QUEUE, `${kind}Queue`),
+    deadLetters: resourceOf(template, QUEUE, `${kind}DeadLetters`),
+    worker: resourceOf(template, FUNCTION, `${kind}WorkerFunction`),
+    mapping: resourceOf(template, MAPPING, `${kind}Worker`)[1].Properties,
+  };
+}
+
+describe.each(LANES)('the lane of %s', (kind) => {
+  it('hides a message for six times the timeout of its function', async () => {
+    const { queue, worker } = await lane(kind);
+    expect(worker[1].Properties.Timeout).toBe(900);
+    expect(queue[1].Properties.VisibilityTimeout).toBeGreaterThanOrEqual(6 * 900);
+  });
+
+  it('gives a message up to its own dead letters, which keep it for 14 days, after at least five receives', async () => {
+    const { queue, deadLetters } = await lane(kind);
+    const { deadLetterTargetArn, maxReceiveCount } = queue[1].Properties.RedrivePolicy as Record<string, unknown>;
+    expect(deadLetterTargetArn).toEqual({ 'Fn::GetAtt': [deadLetters[0], 'Arn'] });
+    expect(maxReceiveCount).toBeGreaterThanOrEqual(5);
+    expect(deadLetters[1].Properties.MessageRetentionPeriod).toBe(14 * 86_400);
+  });
+
+  it('receives up to 30 times a message that waits 15 minutes for its dependency, without giving it up', async () => {
+    const { queue } = await lane(kind);
+    const { maxReceiveCount } = queue[1].Properties.RedrivePolicy as { maxReceiveCount: number };
+    // 5, 10, ... 55 seconds and then a minute each: src/aws/sqs-queue.ts
+    const receives = 11 + Math.ceil((15 * 60 - 330) / 60);
+    expect(maxReceiveCount).toBeGreaterThan(receives + 10);
+  });
+
+  it('hands its function one message at a time and lets it name the one that has to come again', async () => {
+    const { queue, worker, mapping } = await lane(kind);
+    expect(mapping).toMatchObject({
+      BatchSize: 1,
+      EventSourceArn: { 'Fn::GetAtt': [queue[0], 'Arn'] },
+      FunctionName: { Ref: worker[0] },
+      FunctionResponseTypes: ['ReportBatchItemFailures'],
+    });
+  });
+
+  it('has a cap: as much reserved for its function as its event source may use at once', async () => {
+    const { worker, mapping } = await lane(kind);
+    const cap = (mapping.ScalingConfig as { MaximumConcurrency: number }).MaximumConcurrency;
+    expect(cap).toBeGreaterThanOrEqual(2);
+    expect(worker[1].Properties.ReservedConcurrentExecutions).toBe(cap);
+  });
+
+  it('runs on Node 24 and x86_64 with the shared layer of LanceDB', async () => {
+    const { worker } = await lane(kind);
+    const template = await jsonOf();
+    const [layer] = resourcesOf(template, 'AWS::Lambda::LayerVersion');
+    expect(resourcesOf(template, 'AWS::Lambda::LayerVersion')).toHaveLength(1);
+    expect(worker[1].Properties).toMatchObject({
+      Runtime: 'nodejs24.x',
+      Architectures: ['x86_64'],
+      Handler: 'index.handler',
+      Layers: [{ Ref: layer?.[0] }],
+    });
+  });
+});
+
+describe('the cap on merges', () => {
+  it.each([2, 4, 32])(
+    'of %s is the reserved concurrency and the maximum concurrency of the event source',
+    async (cap) => {
+      const { worker, mapping } = await lane('MergeWal', { MERGE_WAL_CONCURRENCY: String(cap) });
+      expect(worker[1].Properties.ReservedConcurrentExecutions).toBe(cap);
+      expect(mapping.ScalingConfig).toEqual({ MaximumConcurrency: cap });
+    },
+  );
+
+  it('of 1 is the reserved concurrency alone, and messages that nobody could run are received a thousand times', async () => {
+    const { queue, worker, mapping } = await lane('MergeWal', { MERGE_WAL_CONCURRENCY: '1' });
+    expect(worker[1].Properties.ReservedConcurrentExecutions).toBe(1);
+    expect(mapping).not.toHaveProperty('ScalingConfig');
+    expect(queue[1].Properties.RedrivePolicy).toMatchObject({ maxReceiveCount: 1000 });
+  });
+
+  it('leaves the other lanes alone', async () => {
+    const capped = await lane('Compact', { MERGE_WAL_CONCURRENCY: '1' });
+    expect(capped.mapping).toEqual((await lane('Compact')).mapping);
+  });
+});
+
+describe('every queue', () => {
+  it('is encrypted', async () => {
+    for (const [, queue] of resourcesOf(await jsonOf(), QUEUE))
+      expect(queue.Properties.SqsManagedSseEnabled).toBe(true);
+  });
+
+  it('is encrypted with your key when you name one', async () => {
+    const kmsKeyArn = 'arn:aws:kms:us-east-1:111122223333:key/1';
+    for (const [, queue] of resourcesOf(await jsonOf({ kmsKeyArn }), QUEUE)) {
+      expect(queue.Properties.KmsMasterKeyId).toBe(kmsKeyArn);
+    }
+  });
+
+  it('refuses whoever comes without TLS', async () => {
+    const template = await templateOf();
+    const queues = resourcesOf(await jsonOf(), QUEUE);
+    expect(queues).toHaveLength(7);
+    for (const [id] of queues) {
+      template.hasResourceProperties('AWS::SQS::QueuePolicy', {
+        Queues: [{ Ref: id }],
+        PolicyDocument: {
+          Statement: Match.arrayWith([
+            Match.objectLike({
+              Effect: 'Deny',
+              Action: 'sqs:*',
+              Principal: { AWS: '*' },
+              Condition: { Bool: { 'aws:SecureTransport': 'false' } },
+            }),
+          ]),
+        },
+      });
+    }
+  });
+});

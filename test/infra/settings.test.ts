@@ -1,0 +1,66 @@
+import { describe, expect, it } from 'vitest';
+import { stackSettings } from '../../infra/settings.ts';
+import { CLOUD_VARIABLES } from '../../src/aws/names.ts';
+import { loadSettings } from '../../src/config.ts';
+import { jsonOf } from './fixtures/synthesized.ts';
+import { resourcesOf } from './fixtures/template.ts';
+
+const roots = 's3://lake/tables';
+
+describe('the settings of a deployment', () => {
+  it('are the product’s own under their own names, from context or environment, context first', async () => {
+    const context = { roots, MIN_FRAGMENTS: '32' };
+    const { settings } = await stackSettings(context, { MIN_FRAGMENTS: '64', MERGE_WAL_CONCURRENCY: '2' });
+    expect(settings).toMatchObject({ minFragments: 32, mergeWalConcurrency: 2 });
+  });
+
+  it.each([
+    [{}, 'ROOTS_MISSING'],
+    [{ roots: '/data/db' }, 'ROOT_INVALID'],
+    [{ roots: 's3://lake/x.lance' }, 'ROOT_INVALID'],
+    [{ roots, MIN_FRAGMNTS: '3' }, 'SETTING_UNKNOWN'],
+    [{ roots, rots: 's3://lake' }, 'SETTING_UNKNOWN'],
+    [{ roots, MIN_FRAGMENTS: 'many' }, 'SETTING_INVALID'],
+    [{ roots, architecture: 'riscv' }, 'SETTING_INVALID'],
+    [{ roots, memoryMb: '64' }, 'SETTING_INVALID'],
+    [{ roots, logRetentionDays: '31' }, 'SETTING_INVALID'],
+    [{ roots, kmsKeyArn: 'my-key' }, 'SETTING_INVALID'],
+    [{ roots, subnetIds: 'subnet-1' }, 'SETTING_INVALID'],
+    [{ roots, quietHours: 'night' }, 'SETTING_INVALID'],
+    [{ roots, quietHours: '22-6', COMPACTION_INTERVAL: '420' }, 'SETTING_INVALID'],
+  ] as const)('%j is refused with %s', async (context, code) => {
+    await expect(stackSettings(context, {})).rejects.toMatchObject({ code, disposition: 'permanent' });
+  });
+
+  it('pass by the flags that CDK keeps in the same place', async () => {
+    const flags = { '@aws-cdk/core:checkSecretUsage': true, 'aws:cdk:enable-path-metadata': true };
+    expect(await stackSettings({ ...flags, roots }, {})).toMatchObject({ roots: [roots] });
+  });
+});
+
+describe('the variables of every function', () => {
+  it('are understood by the function itself, and say what the deployment was told', async () => {
+    const template = await jsonOf({ MIN_FRAGMENTS: '32', roots: 's3://lake/tables/,s3://other' });
+    const functions = resourcesOf(template, 'AWS::Lambda::Function');
+    expect(functions).toHaveLength(5);
+    for (const [, { Properties }] of functions) {
+      const { Variables } = Properties.Environment as { Variables: Record<string, string> };
+      const settings = loadSettings(Variables, CLOUD_VARIABLES);
+      expect(settings).toMatchObject({ minFragments: 32, roots: ['s3://lake/tables', 's3://other'] });
+      expect(Object.keys(Variables)).toEqual(
+        expect.arrayContaining(CLOUD_VARIABLES.filter((name) => name !== 'UPKEEP_STACK')),
+      );
+    }
+  });
+
+  it('lead to one architecture, the chosen one', async () => {
+    const functions = resourcesOf(await jsonOf({ architecture: 'arm64' }), 'AWS::Lambda::Function');
+    for (const [, { Properties }] of functions) expect(Properties.Architectures).toEqual(['arm64']);
+  });
+
+  it('come with logs that are kept for a limited time', async () => {
+    const groups = resourcesOf(await jsonOf({ logRetentionDays: '90' }), 'AWS::Logs::LogGroup');
+    expect(groups).toHaveLength(5);
+    for (const [, { Properties }] of groups) expect(Properties.RetentionInDays).toBe(90);
+  });
+});

@@ -1,0 +1,95 @@
+import { describe, expect, it } from 'vitest';
+import { jsonOf } from './fixtures/synthesized.ts';
+import { resourcesOf } from './fixtures/template.ts';
+
+interface AlarmProperties {
+  readonly AlarmName: string;
+  readonly AlarmDescription: string;
+  readonly Threshold: number;
+  readonly ComparisonOperator: string;
+  readonly TreatMissingData: string;
+  readonly Dimensions?: readonly { readonly Name: string; readonly Value: unknown }[];
+  readonly Namespace?: string;
+  readonly MetricName?: string;
+  readonly AlarmActions?: readonly unknown[];
+}
+
+async function alarms(context: Readonly<Record<string, string>> = {}): Promise<ReadonlyMap<string, AlarmProperties>> {
+  const found = resourcesOf(await jsonOf(context), 'AWS::CloudWatch::Alarm').map(([, { Properties }]) => {
+    const alarm = Properties as unknown as AlarmProperties;
+    return [alarm.AlarmName.replace('LanceUpkeep-', ''), alarm] as const;
+  });
+  return new Map(found);
+}
+
+describe('the alarms', () => {
+  it.each([
+    'warning-dead-letters-Compact',
+    'warning-dead-letters-IndexId',
+    'warning-dead-letters-MergeWal',
+    'warning-stream-failures',
+    'warning-oldest-pending',
+    'critical-oldest-pending',
+    'critical-pile-up-of-shard',
+    'critical-pile-up-of-store',
+    'warning-leases-recovered',
+    'warning-failed-MergeWal',
+    'critical-no-compaction-sweep',
+    'critical-no-merge-sweep',
+    'critical-no-tails-sweep',
+    'critical-no-recover',
+    'critical-stores-unreadable',
+  ])('include %s', async (name) => {
+    expect([...(await alarms()).keys()]).toContain(name);
+  });
+
+  it('ring for a store of 20 shards with 300 generations each, which no shard’s own limit sees', async () => {
+    const all = await alarms();
+    expect(all.get('critical-pile-up-of-shard')?.Threshold).toBe(4_096);
+    expect(all.get('critical-pile-up-of-store')?.Threshold).toBeLessThanOrEqual(20 * 300);
+  });
+
+  it('look at what lies among the dead letters, not at what was sent there', async () => {
+    const alarm = (await alarms()).get('warning-dead-letters-MergeWal');
+    expect(alarm).toMatchObject({ MetricName: 'ApproximateNumberOfMessagesVisible', Threshold: 1 });
+  });
+
+  it('ring when a sweep says nothing at all, and stay quiet about other silences', async () => {
+    for (const [name, alarm] of await alarms()) {
+      expect(alarm.TreatMissingData, name).toBe(name.startsWith('critical-no-') ? 'breaching' : 'notBreaching');
+    }
+  });
+
+  it('never look at one store: dimensions are kind, outcome and stage only', async () => {
+    const own = [...(await alarms()).values()].filter(({ Namespace }) => Namespace === 'LanceUpkeep');
+    expect(own.length).toBeGreaterThan(5);
+    for (const { Dimensions = [] } of own) {
+      for (const { Name } of Dimensions) expect(['kind', 'outcome', 'stage']).toContain(Name);
+    }
+  });
+
+  it('name the section of the runbook that says where to look', async () => {
+    for (const { AlarmDescription } of (await alarms()).values())
+      expect(AlarmDescription).toMatch(/^docs\/operations\.md, "/);
+  });
+
+  it('report to your topic when you name one', async () => {
+    const alarmTopicArn = 'arn:aws:sns:us-east-1:111122223333:pager';
+    for (const alarm of (await alarms({ alarmTopicArn })).values()) expect(alarm.AlarmActions).toEqual([alarmTopicArn]);
+    for (const alarm of (await alarms()).values()) expect(alarm.AlarmActions).toBeUndefined();
+  });
+
+  it('can be left out, and the dashboard with them', async () => {
+    const template = await jsonOf({ alarms: 'false' });
+    expect(resourcesOf(template, 'AWS::CloudWatch::Alarm')).toEqual([]);
+    expect(resourcesOf(template, 'AWS::CloudWatch::Dashboard')).toEqual([]);
+  });
+});
+
+describe('the dashboard', () => {
+  it('shows backlog, lanes, durations, conflicts and cost', async () => {
+    const [dashboard] = resourcesOf(await jsonOf(), 'AWS::CloudWatch::Dashboard');
+    const body = JSON.stringify(dashboard?.[1].Properties.DashboardBody);
+    for (const title of ['Backlog', 'Lanes', 'Durations', 'Conflicts', 'Cost']) expect(body).toContain(title);
+  });
+});
