@@ -17,7 +17,7 @@ afterEach(async () => {
 });
 
 describe('the ledger file', () => {
-  const place = { flag: undefined, env: {}, cwd: '/work', home: '/home/ada' };
+  const place = { flag: undefined, env: {}, cwd: '/srv/lake', home: '/home/ada' };
 
   it('lies in the state folder of the user', () => {
     expect(ledgerFileFor(place)).toBe('/home/ada/.local/state/lance-upkeep/ledger.sqlite');
@@ -32,7 +32,7 @@ describe('the ledger file', () => {
 
   it('is the one of --ledger first of all', () => {
     const env = { XDG_STATE_HOME: '/state' };
-    expect(ledgerFileFor({ ...place, env, flag: 'mine.sqlite' })).toBe('/work/mine.sqlite');
+    expect(ledgerFileFor({ ...place, env, flag: 'mine.sqlite' })).toBe('/srv/lake/mine.sqlite');
   });
 
   it('gets the folders that it needs', async () => {
