@@ -160,9 +160,10 @@ export function createFileObjectStore(absoluteDirectory: string): ObjectStore {
         }
         return staged;
       } catch (error) {
-        // Another process deleted an emptied directory between two steps, those inside of mkdir included.
-        const again = codeOf(error) === 'ENOENT' && attempt < MAKE_DIRECTORY_ATTEMPTS;
-        if (!again) throw error;
+        // Another process deleted an emptied directory between two steps, those inside of mkdir included: that one looks
+        // again at what was there and takes a directory that is gone for something else (EEXIST, ENOTDIR).
+        const gone = ['ENOENT', 'ENOTDIR', 'EEXIST'].includes(codeOf(error) ?? '');
+        if (!gone || attempt >= MAKE_DIRECTORY_ATTEMPTS) throw error;
       }
     }
   }

@@ -2,7 +2,6 @@ import { describe } from 'vitest';
 import { describeAdmit } from '../contract/admit-suite.ts';
 import { describeClaim } from '../contract/claim-suite.ts';
 import { HOSTILE } from '../contract/describe-ledger-contract.ts';
-import { describeRecover } from '../contract/recover-suite.ts';
 import { describeSettle } from '../contract/settle-suite.ts';
 import { describeStream } from '../contract/stream-suite.ts';
 import { makeDynamoLedger } from '../fixtures/dynamo-ledger-world.ts';
@@ -14,5 +13,4 @@ describe('the DynamoDB ledger, hostile:', () => {
   describeClaim(make, HOSTILE);
   describeSettle(make, HOSTILE);
   describeStream(make, HOSTILE);
-  describeRecover(make, HOSTILE);
 });
