@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { connect, Index } from '@lancedb/lancedb';
 import { expect, test } from 'vitest';
-import type { RunReport, StatusReport } from '../../../src/plane.ts';
+import type { HistoryReport, RunReport, StatusReport } from '../../../src/plane.ts';
 import { arrow } from '../../../src/work/arrow.ts';
 import { mergeWal } from '../../../src/work/merge-wal.ts';
 import { commandJson, startCommand } from '../../fixtures/command.ts';
@@ -57,7 +57,19 @@ test('work that failed and has to wait is reported by the next run, and does not
     refusing,
   ).ended;
   expect(failed.stderr).toContain('KEY_INDEX_MISSING');
+  const [failedId] = (await commandJson<HistoryReport>(['history', ...words.slice(2)])).report.tasks.map(
+    ({ id }) => id,
+  );
+  // Nothing nudges a task that waits for another one, so that it is only known from the ledger.
+  await startCommand(
+    ['send', 'Compact', `${folder}/db/store.lance`, '--depends-on', failedId as string, ...words.slice(2)],
+    refusing,
+  ).ended;
   const { code, report } = await commandJson<RunReport>(words, refusing);
+  expect(report.tasks.find((task) => task.kind === 'Compact')).toMatchObject({
+    state: 'waiting',
+    dependsOn: [failedId],
+  });
   const merge = report.tasks.find((task) => task.kind === 'MergeWal');
   expect(merge).toMatchObject({ state: 'queued', error: { code: 'KEY_INDEX_MISSING' }, notBefore: expect.any(String) });
   expect(code).toBe(4);
