@@ -2,14 +2,14 @@ import { CfnOutput, Stack } from 'aws-cdk-lib';
 import { LayerVersion, Runtime } from 'aws-cdk-lib/aws-lambda';
 import type { Construct } from 'constructs';
 import { type CloudNames, environmentOf, outputsOf, ROOTS_OUTPUT } from '../src/aws/names.ts';
-import { TASK_KINDS, type TaskKind } from '../src/tasks/task.ts';
+import { laneCap, TASK_KINDS, type TaskKind } from '../src/tasks/task.ts';
 import type { DataAccess } from './constructs/data-access.ts';
 import { Lane } from './constructs/lane.ts';
 import { Ledger } from './constructs/ledger.ts';
 import type { PlaneFunction } from './constructs/plane-function.ts';
 import { Sweeps } from './constructs/sweeps.ts';
 import { Watch } from './constructs/watch.ts';
-import type { FunctionName } from './packaging/function-bundle.ts';
+import { type FunctionName, NATIVE_FUNCTIONS } from './packaging/function-bundle.ts';
 import { localPackages, type Packages } from './packaging/packages.ts';
 import type { StackSettings } from './settings.ts';
 
@@ -24,10 +24,9 @@ const WORKERS: Readonly<Record<TaskKind, { readonly entry: FunctionName; readonl
   Compact: { entry: 'compact', access: 'rewrite' },
   IndexId: { entry: 'index-id', access: 'add' },
   MergeWal: { entry: 'merge-wal', access: 'rewrite' },
+  OptimizeIndices: { entry: 'optimize-indices', access: 'rewrite' },
+  Prune: { entry: 'prune', access: 'rewrite' },
 };
-
-/** Compactions and index builds that run at once; `recover` fills their lanes for this many, too. */
-const OTHER_LANES_CONCURRENCY = 10;
 
 /** The whole plane: ledger and its stream, a lane for each kind of task, the sweeps, and what watches over them. */
 export class LanceUpkeepStack extends Stack {
@@ -39,7 +38,7 @@ export class LanceUpkeepStack extends Stack {
     const context = { settings, packages };
     const ledger = new Ledger(this, 'Ledger', context);
     const lanes = TASK_KINDS.map(
-      (kind) => new Lane(this, kind, { ...context, kind, concurrency: capOf(kind, settings) }),
+      (kind) => new Lane(this, kind, { ...context, kind, concurrency: laneCap(kind, settings.settings) }),
     );
     const names = namesOf(ledger, lanes);
     const shared = { names: environmentOf(names), lanes, ledger: ledger.table };
@@ -49,17 +48,17 @@ export class LanceUpkeepStack extends Stack {
       compatibleRuntimes: [Runtime.NODEJS_24_X],
     });
     const workers = new Map<TaskKind, PlaneFunction>();
-    for (const lane of lanes) workers.set(lane.kind, lane.addWorker({ ...shared, ...WORKERS[lane.kind], nativeLayer }));
+    for (const lane of lanes) {
+      const worker = WORKERS[lane.kind];
+      const native = NATIVE_FUNCTIONS.includes(worker.entry) ? { nativeLayer } : {};
+      workers.set(lane.kind, lane.addWorker({ ...shared, ...worker, ...native }));
+    }
     const stream = ledger.addStreamFunction(shared);
     const { sweep } = new Sweeps(this, 'Sweeps', { ...context, ...shared });
     if (settings.alarms) new Watch(this, 'Watch', { settings, ledger, lanes, workers, stream, sweep });
     const outputs = { ...outputsOf(names), [ROOTS_OUTPUT]: settings.roots.join(',') };
     for (const [name, value] of Object.entries(outputs)) new CfnOutput(this, name, { value });
   }
-}
-
-function capOf(kind: TaskKind, { settings }: StackSettings): number {
-  return kind === 'MergeWal' ? settings.mergeWalConcurrency : OTHER_LANES_CONCURRENCY;
 }
 
 function namesOf({ table }: Ledger, lanes: readonly Lane[]): CloudNames {

@@ -23,7 +23,8 @@ export interface LaneWorkerProps {
   readonly access: DataAccess;
   readonly ledger: Table;
   readonly lanes: readonly Lane[];
-  readonly nativeLayer: ILayerVersion;
+  /** @default - none: the work loads no native library */
+  readonly nativeLayer?: ILayerVersion;
   /** Names of table and queues, as the function reads them. */
   readonly names: Readonly<Record<string, string>>;
 }
@@ -32,6 +33,8 @@ export interface LaneWorkerProps {
 const TIMEOUT = Duration.minutes(15);
 /** A message whose function still runs must not be received again: AWS asks for six times the timeout. */
 const VISIBILITY = Duration.minutes(6 * 15);
+/** Manifests and listings of one table, and no native library. */
+const LIGHT_MEMORY_MB = 1024;
 /** Messages that have to come again do so within a minute; one that waits for a dependency is received about 25 times in its 15 minutes. */
 const RECEIVES = 50;
 /** With a cap of 1 the event source cannot be held back, and pollers count receives of messages that nobody ran. */
@@ -81,9 +84,9 @@ export class Lane extends Construct {
       entry: props.entry,
       description: `Runs ${this.kind} tasks, one at a time`,
       timeout: TIMEOUT,
-      memoryMb: settings.memoryMb,
+      memoryMb: props.nativeLayer ? settings.memoryMb : LIGHT_MEMORY_MB,
       scratch: Size.gibibytes(2),
-      nativeLayer: props.nativeLayer,
+      ...(props.nativeLayer ? { nativeLayer: props.nativeLayer } : {}),
       reservedConcurrency: concurrency,
     });
     for (const [name, value] of Object.entries(props.names)) worker.function.addEnvironment(name, value);

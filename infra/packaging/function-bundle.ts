@@ -10,12 +10,20 @@ const REPOSITORY = fileURLToPath(new URL('../..', import.meta.url));
 export const PACKAGE_FOLDER = join(REPOSITORY, 'node_modules', '.cache', 'lance-upkeep');
 
 /** The functions, by the names of their files in `lambdas/`. */
-export const FUNCTIONS = ['sweep', 'ledger-stream', 'compact', 'index-id', 'merge-wal'] as const;
+export const FUNCTIONS = [
+  'sweep',
+  'ledger-stream',
+  'compact',
+  'index-id',
+  'merge-wal',
+  'optimize-indices',
+  'prune',
+] as const;
 
 export type FunctionName = (typeof FUNCTIONS)[number];
 
 /** These load LanceDB, which comes from the shared layer; the others never do. */
-export const NATIVE_FUNCTIONS: readonly FunctionName[] = ['compact', 'index-id', 'merge-wal'];
+export const NATIVE_FUNCTIONS: readonly FunctionName[] = ['compact', 'index-id', 'merge-wal', 'optimize-indices'];
 
 const FROM_LAYER = './infra/packaging/lancedb-from-layer.cjs';
 

@@ -21,6 +21,8 @@ const LANES: Readonly<Record<TaskKind, { readonly queue: NameDefinition; readonl
   Compact: lane('COMPACT', 'Compact'),
   IndexId: lane('INDEX_ID', 'IndexId'),
   MergeWal: lane('MERGE_WAL', 'MergeWal'),
+  OptimizeIndices: lane('OPTIMIZE_INDICES', 'OptimizeIndices'),
+  Prune: lane('PRUNE', 'Prune'),
 };
 /** The stack's output with the roots, separated by commas as in UPKEEP_ROOTS. */
 export const ROOTS_OUTPUT = 'Roots';

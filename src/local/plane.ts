@@ -204,7 +204,13 @@ class LocalPlane implements Plane {
       feed: this.#ledger.feed,
       queue: this.#queue,
       clock: systemClock,
-      capacity: { Compact: HEAVY_AT_ONCE, IndexId: HEAVY_AT_ONCE, MergeWal: mergeWalConcurrency },
+      capacity: {
+        Compact: HEAVY_AT_ONCE,
+        IndexId: HEAVY_AT_ONCE,
+        MergeWal: mergeWalConcurrency,
+        OptimizeIndices: HEAVY_AT_ONCE,
+        Prune: HEAVY_AT_ONCE,
+      },
       signal,
     });
   }

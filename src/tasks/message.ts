@@ -9,7 +9,7 @@ const id = z
   .regex(/^[\x21-\x7e]+$/, `must be 1 to ${MAX_ID_LENGTH} printable ASCII characters without spaces`);
 
 const schema = z.strictObject({
-  kind: z.enum(TASK_KINDS as unknown as readonly ['Compact', 'IndexId', 'MergeWal']),
+  kind: z.enum(TASK_KINDS),
   target: z
     .string()
     .min(1)

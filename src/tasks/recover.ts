@@ -21,11 +21,10 @@ import { INDEXES, type IndexName, type Item } from './ports.ts';
 import { coolingUntil } from './runnable.ts';
 import { EXPIRY_GRACE_MS, readHealth } from './store-items.ts';
 import { endTold } from './stream.ts';
-import { hasEnded, TASK_KINDS, type Task, type TaskKind } from './task.ts';
+import { hasEnded, laneCap, TASK_KINDS, type Task, type TaskKind } from './task.ts';
 
 /** What one run looks at, per index and shard; the rest is due again a minute later. */
 const AT_MOST = 100;
-const LANE_CAPS: Readonly<Record<Exclude<TaskKind, 'MergeWal'>, number>> = { Compact: 10, IndexId: 10 };
 /** An ended task is told by the stream; only one that it forgot is told here. */
 const TOLD_WITHIN_MS = 60_000;
 
@@ -104,7 +103,7 @@ async function due(
 
 /** How many messages may still be added to a lane: 2 x its cap + 10 visible ones are enough for any number of tasks. */
 async function room(parts: Parts, kind: TaskKind, errors: ErrorRecord[]): Promise<number | undefined> {
-  const cap = kind === 'MergeWal' ? parts.settings.mergeWalConcurrency : LANE_CAPS[kind];
+  const cap = laneCap(kind, parts.settings);
   try {
     return 2 * cap + 10 - (await parts.queue.visible(kind));
   } catch (error) {

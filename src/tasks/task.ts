@@ -1,9 +1,9 @@
 import type { ErrorRecord } from '../errors.ts';
 
 /** What a task does. Each kind has a lane (a queue with its own concurrency) of the same name. */
-export type TaskKind = 'Compact' | 'IndexId' | 'MergeWal';
+export const TASK_KINDS = ['Compact', 'IndexId', 'MergeWal', 'OptimizeIndices', 'Prune'] as const;
 
-export const TASK_KINDS: readonly TaskKind[] = ['Compact', 'IndexId', 'MergeWal'];
+export type TaskKind = (typeof TASK_KINDS)[number];
 
 /** Ids are 1 to so many printable ASCII characters without spaces. */
 export const MAX_ID_LENGTH = 200;
@@ -131,4 +131,12 @@ export type Perform = (context: AttemptContext) => Promise<WorkResult>;
 /** True for `done` and `failed`. */
 export function hasEnded(state: TaskState): boolean {
   return state === 'done' || state === 'failed';
+}
+
+/** Tasks of a kind that run at once over all stores, where nothing else is set. An index upkeep and a prune are short. */
+const LANE_CAPS = { Compact: 10, IndexId: 10, OptimizeIndices: 4, Prune: 2 } as const;
+
+/** How many tasks of a kind may run at the same time, over all stores. */
+export function laneCap(kind: TaskKind, settings: { readonly mergeWalConcurrency: number }): number {
+  return kind === 'MergeWal' ? settings.mergeWalConcurrency : LANE_CAPS[kind];
 }

@@ -1,6 +1,7 @@
 import type { AttemptContext, Perform } from '../tasks/task.ts';
 import { compact } from './compact.ts';
 import type { WorkContext, WorkDependencies } from './context.ts';
+import { WorkError } from './errors.ts';
 import { indexId } from './index-id.ts';
 import { mergeWal } from './merge-wal.ts';
 
@@ -15,6 +16,12 @@ export function createPerform(dependencies: WorkDependencies): Perform {
         return indexId(context, dependencies);
       case 'MergeWal':
         return mergeWal(context, dependencies);
+      case 'OptimizeIndices':
+      case 'Prune':
+        throw new WorkError('KIND_UNSUPPORTED', `Tasks of kind ${attempt.task.kind} cannot be done yet.`, {
+          disposition: 'permanent',
+          next: 'Take a newer release of lance-upkeep.',
+        });
     }
   };
 }

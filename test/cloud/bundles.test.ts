@@ -10,7 +10,7 @@ import { BUNDLING } from '../../lambdas/bundling.ts';
 import { createCloudStack } from '../fixtures/cloud-stack.ts';
 
 const LIGHT = ['sweep', 'ledger-stream'] as const;
-const HEAVY = ['compact', 'index-id', 'merge-wal'] as const;
+const HEAVY = ['compact', 'index-id', 'merge-wal', 'optimize-indices'] as const;
 
 async function bundle(name: string) {
   const entry = fileURLToPath(new URL(`../../lambdas/${name}.ts`, import.meta.url));

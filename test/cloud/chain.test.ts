@@ -7,6 +7,7 @@ import { buildDemoFleet } from '../../src/demo/fleet.ts';
 import { DEMO_STORES } from '../../src/demo/stores.ts';
 import { openPlane } from '../../src/local/plane.ts';
 import { COMPACTION_PREFIX, storePk } from '../../src/tasks/items.ts';
+import { TASK_KINDS } from '../../src/tasks/task.ts';
 import { CloudFleet, stateOf } from '../fixtures/cloud-fleet.ts';
 import { connectTo, misread } from '../fixtures/fleet-on-s3.ts';
 
@@ -80,12 +81,8 @@ describe('the chain, from schedule events to healed tables', () => {
 
   it('leaves no message, no dead letter and nothing that waits', async () => {
     const { letters, visible } = {
-      letters: await Promise.all(
-        (['Compact', 'IndexId', 'MergeWal'] as const).map((lane) => fleet.cloud.queue.deadLetters(lane, 10)),
-      ),
-      visible: await Promise.all(
-        (['Compact', 'IndexId', 'MergeWal'] as const).map((lane) => fleet.cloud.queue.visible(lane)),
-      ),
+      letters: await Promise.all(TASK_KINDS.map((lane) => fleet.cloud.queue.deadLetters(lane, 10))),
+      visible: await Promise.all(TASK_KINDS.map((lane) => fleet.cloud.queue.visible(lane))),
     };
 
     expect({ letters: letters.flat(), visible }).toEqual({ letters: [], visible: [0, 0, 0] });

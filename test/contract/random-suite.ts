@@ -6,7 +6,7 @@ import { hasEnded, type Task, type TaskKind } from '../../src/tasks/task.ts';
 import { failedEnd, type MakeLedger, MINUTE, World, workResult } from './ledger-world.ts';
 
 const TARGETS = ['/data/db/x.lance', '/data/db/y.lance'] as const;
-const KINDS: readonly TaskKind[] = ['Compact', 'IndexId', 'MergeWal'];
+const KINDS: readonly TaskKind[] = ['Compact', 'IndexId', 'MergeWal', 'OptimizeIndices', 'Prune'];
 const RUNS = 250;
 const TIME_LIMIT_MS = 12_000;
 

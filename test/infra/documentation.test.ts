@@ -16,7 +16,7 @@ describe('docs/operations.md', () => {
       const { AlarmName, AlarmDescription } = Properties as { AlarmName: string; AlarmDescription: string };
       expect(headings).toContain(/"(.+)"/.exec(AlarmDescription)?.[1]);
       const name = AlarmName.replace(/^LanceUpkeep-(warning|critical)-/, '').replace(
-        /-(Compact|IndexId|MergeWal)$/,
+        /-(Compact|IndexId|MergeWal|OptimizeIndices|Prune)$/,
         '-<kind>',
       );
       expect(text).toContain(`\`${name}\``);

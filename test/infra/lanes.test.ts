@@ -3,7 +3,9 @@ import { describe, expect, it } from 'vitest';
 import { jsonOf, templateOf } from './fixtures/synthesized.ts';
 import { resourceOf, resourcesOf } from './fixtures/template.ts';
 
-const LANES = ['Compact', 'IndexId', 'MergeWal'] as const;
+const LANES = ['Compact', 'IndexId', 'MergeWal', 'OptimizeIndices', 'Prune'] as const;
+/** Prune reads manifests and listings alone. */
+const LIGHT = 'Prune';
 const QUEUE = 'AWS::SQS::Queue';
 const MAPPING = 'AWS::Lambda::EventSourceMapping';
 const FUNCTION = 'AWS::Lambda::Function';
@@ -58,7 +60,7 @@ describe.each(LANES)('the lane of %s', (kind) => {
     expect(worker[1].Properties.ReservedConcurrentExecutions).toBe(cap);
   });
 
-  it('runs on Node 24 and x86_64 with the shared layer of LanceDB', async () => {
+  it(`runs on Node 24 and x86_64, ${kind === LIGHT ? 'without a layer' : 'with the shared layer of LanceDB'}`, async () => {
     const { worker } = await lane(kind);
     const template = await jsonOf();
     const [layer] = resourcesOf(template, 'AWS::Lambda::LayerVersion');
@@ -67,8 +69,8 @@ describe.each(LANES)('the lane of %s', (kind) => {
       Runtime: 'nodejs24.x',
       Architectures: ['x86_64'],
       Handler: 'index.handler',
-      Layers: [{ Ref: layer?.[0] }],
     });
+    expect(worker[1].Properties.Layers).toEqual(kind === LIGHT ? undefined : [{ Ref: layer?.[0] }]);
   });
 });
 
@@ -111,7 +113,7 @@ describe('every queue', () => {
   it('refuses whoever comes without TLS', async () => {
     const template = await templateOf();
     const queues = resourcesOf(await jsonOf(), QUEUE);
-    expect(queues).toHaveLength(7);
+    expect(queues).toHaveLength(11);
     for (const [id] of queues) {
       template.hasResourceProperties('AWS::SQS::QueuePolicy', {
         Queues: [{ Ref: id }],

@@ -31,6 +31,8 @@ const IDS = {
   compact: 'CompactWorkerFunction',
   'index-id': 'IndexIdWorkerFunction',
   'merge-wal': 'MergeWalWorkerFunction',
+  'optimize-indices': 'OptimizeIndicesWorkerFunction',
+  prune: 'PruneWorkerFunction',
 } as const;
 
 type Name = keyof typeof IDS;
@@ -40,6 +42,8 @@ const LANES: readonly (readonly [Name, string])[] = [
   ['compact', 'Compact'],
   ['index-id', 'IndexId'],
   ['merge-wal', 'MergeWal'],
+  ['optimize-indices', 'OptimizeIndices'],
+  ['prune', 'Prune'],
 ];
 
 let template: CloudTemplate;
@@ -126,7 +130,7 @@ describe.each(LANES)('%s may', (name, kind) => {
   });
 });
 
-describe.each(['compact', 'merge-wal'] as const)('%s may also', (name) => {
+describe.each(['compact', 'merge-wal', 'optimize-indices', 'prune'] as const)('%s may also', (name) => {
   it('delete objects that no version needs any more', () => {
     expect(may(name, 's3:DeleteObject', `${STORE}/data/1.lance`)).toBe(true);
   });

@@ -42,7 +42,7 @@ describe('the variables of every function', () => {
   it('are understood by the function itself, and say what the deployment was told', async () => {
     const template = await jsonOf({ MIN_FRAGMENTS: '32', roots: 's3://lake/tables/,s3://other' });
     const functions = resourcesOf(template, 'AWS::Lambda::Function');
-    expect(functions).toHaveLength(5);
+    expect(functions).toHaveLength(7);
     for (const [, { Properties }] of functions) {
       const { Variables } = Properties.Environment as { Variables: Record<string, string> };
       const settings = loadSettings(Variables, CLOUD_VARIABLES);
@@ -60,7 +60,7 @@ describe('the variables of every function', () => {
 
   it('come with logs that are kept for a limited time', async () => {
     const groups = resourcesOf(await jsonOf({ logRetentionDays: '90' }), 'AWS::Logs::LogGroup');
-    expect(groups).toHaveLength(5);
+    expect(groups).toHaveLength(7);
     for (const [, { Properties }] of groups) expect(Properties.RetentionInDays).toBe(90);
   });
 });

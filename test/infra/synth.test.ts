@@ -45,6 +45,10 @@ describe('cdk synth', () => {
       'LedgerTable',
       'MergeWalDeadLetters',
       'MergeWalQueue',
+      'OptimizeIndicesDeadLetters',
+      'OptimizeIndicesQueue',
+      'PruneDeadLetters',
+      'PruneQueue',
       'Roots',
     ]);
   });

@@ -27,6 +27,8 @@ describe('the alarms', () => {
     'warning-dead-letters-Compact',
     'warning-dead-letters-IndexId',
     'warning-dead-letters-MergeWal',
+    'warning-dead-letters-OptimizeIndices',
+    'warning-dead-letters-Prune',
     'warning-stream-failures',
     'warning-oldest-pending',
     'critical-oldest-pending',

@@ -8,7 +8,7 @@ import { oneLine, renderTable } from '../render-table.ts';
 import type { Invoke } from './invoke.ts';
 
 // Not taken from the tasks' code: the words of the command line are a contract of their own.
-const LANES: readonly TaskKind[] = ['Compact', 'IndexId', 'MergeWal'];
+const LANES: readonly TaskKind[] = ['Compact', 'IndexId', 'MergeWal', 'OptimizeIndices', 'Prune'];
 const DEFAULT_LIMIT = 50;
 /** A letter is looked for among so many. */
 const LARGEST_LIMIT = 1_000;

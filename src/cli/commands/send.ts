@@ -7,7 +7,7 @@ import { locateTarget } from '../roots.ts';
 import type { Invoke } from './invoke.ts';
 
 // Not taken from the tasks' code: the words of the command line are a contract of their own.
-const KINDS: readonly TaskKind[] = ['Compact', 'IndexId', 'MergeWal'];
+const KINDS: readonly TaskKind[] = ['Compact', 'IndexId', 'MergeWal', 'OptimizeIndices', 'Prune'];
 
 const EXAMPLES = `
 Prints the id of the task. A request for a kind and table that is already asked for joins that task.

@@ -15,6 +15,8 @@ const NAMES: CloudNames = {
     Compact: { url: 'q/compact', deadLetters: 'q/compact-dead' },
     IndexId: { url: 'q/index', deadLetters: 'q/index-dead' },
     MergeWal: { url: 'q/merge', deadLetters: 'q/merge-dead' },
+    OptimizeIndices: { url: 'q/optimize', deadLetters: 'q/optimize-dead' },
+    Prune: { url: 'q/prune', deadLetters: 'q/prune-dead' },
   },
 };
 

@@ -4,7 +4,13 @@ import type { CloudNames } from '../../../src/aws/names.ts';
 import { createSqsQueue } from '../../../src/aws/sqs-queue.ts';
 
 const lane = (name: string) => ({ url: `q/${name}`, deadLetters: `q/${name}-dead` });
-const QUEUES: CloudNames['queues'] = { Compact: lane('compact'), IndexId: lane('index'), MergeWal: lane('merge') };
+const QUEUES: CloudNames['queues'] = {
+  Compact: lane('compact'),
+  IndexId: lane('index'),
+  MergeWal: lane('merge'),
+  OptimizeIndices: lane('optimize'),
+  Prune: lane('prune'),
+};
 
 describe('a lane on SQS', () => {
   let sent: Record<string, unknown>[];
