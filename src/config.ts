@@ -14,6 +14,9 @@ export interface Settings {
   readonly compactMaxBytes: number;
   readonly compactMaxSourceFragments: number;
   readonly targetFragmentBytes: number;
+  readonly indexMaxRowsOutside: number;
+  readonly indexMaxPercentOutside: number;
+  readonly indexTailIntervalMs: number;
   readonly versionRetentionMs: number;
   readonly compactionIntervalMs: number;
   readonly mergeWalIntervalMs: number;
@@ -136,6 +139,30 @@ export const settingDefinitions: readonly SettingDefinition[] = [
     meaning: 'A fragment below 3/4 of this size (and below 1,048,576 rows) counts as small.',
   },
   {
+    name: 'INDEX_MAX_ROWS_OUTSIDE',
+    property: 'indexMaxRowsOutside',
+    unit: 'count',
+    default: '100000',
+    least: 1,
+    meaning: 'The indexes of a table are extended from this many rows outside of one of them.',
+  },
+  {
+    name: 'INDEX_MAX_PERCENT_OUTSIDE',
+    property: 'indexMaxPercentOutside',
+    unit: 'count',
+    default: '10',
+    least: 1,
+    meaning: 'The indexes of a table are extended from this share of its rows outside of one of them, in percent.',
+  },
+  {
+    name: 'INDEX_TAIL_INTERVAL',
+    property: 'indexTailIntervalMs',
+    unit: 'seconds',
+    default: '3600',
+    least: 1,
+    meaning: 'Rows outside of an index are taken in after this time even if there are too few of them otherwise.',
+  },
+  {
     name: 'VERSION_RETENTION',
     property: 'versionRetentionMs',
     unit: 'seconds',
@@ -191,6 +218,8 @@ const families = [
   'UPKEEP_',
   'INDEX_AFTER_',
   'INDEX_BEFORE_',
+  'INDEX_MAX_',
+  'INDEX_TAIL_',
   'MERGE_WAL_',
   'MERGE_MAX_',
   'MERGE_MIN_',

@@ -23,6 +23,23 @@ export interface InspectReport {
     readonly uncoveredFragments: number;
     readonly unindexedRows: number;
   } | null;
+  /** Every index that queries use, the key's own too. */
+  readonly indexes: readonly {
+    readonly name: string;
+    readonly kind: string;
+    readonly columns: readonly string[];
+    readonly segments: number;
+    readonly rowsOutside: number;
+    /** 0 to 1, of the table's rows. */
+    readonly shareOutside: number;
+    readonly uncoveredFragments: number;
+    /** ISO-8601; null when no row is outside. */
+    readonly outsideSince: string | null;
+    readonly bytes: number;
+    readonly generationsBehind: number;
+  }[];
+  /** A hold that keeps compaction off fragments; null when there is none. */
+  readonly hold: { readonly since: string; readonly heldFragments: number } | null;
   readonly wal: {
     readonly shards: readonly {
       readonly shardId: string;

@@ -121,6 +121,18 @@ function backlog({ settings }: StackSettings): readonly Watched[] {
       from: { warning: 1_024, critical: 4_096 },
       runbook,
     },
+    {
+      name: 'index-outside',
+      metric: backlogMetric('OldestOutsideIndexMs', QUARTER_HOUR),
+      from: { warning: 6 * settings.indexTailIntervalMs, critical: 24 * settings.indexTailIntervalMs },
+      runbook: 'An index falls behind',
+    },
+    {
+      name: 'hold-left',
+      metric: backlogMetric('HoldsLeft', QUARTER_HOUR),
+      from: { warning: 1 },
+      runbook: 'An index falls behind',
+    },
   ];
 }
 

@@ -2,6 +2,7 @@ import { createControl } from '../control.ts';
 import { errorRecord } from '../errors.ts';
 import { BACKLOG_STAGE, backlogOf } from '../fleet/backlog.ts';
 import type { SweepKind } from '../fleet/demand.ts';
+import { holdLeft } from '../fleet/hold-left.ts';
 import type { SweepReport } from '../fleet/sweep.ts';
 import { canonicalRoot } from '../fleet/targets.ts';
 import type { Lifecycle } from '../tasks/api.ts';
@@ -58,7 +59,7 @@ export async function openControl(environment: AwsEnvironment, parts: CloudParts
     } catch (error) {
       const record = errorRecord(error);
       if (record.disposition === 'permanent') throw error;
-      return { stores: [], requested: [], failed: roots.map((target) => ({ target, error: record })) };
+      return { stores: [], requested: [], holdsLeft: [], failed: roots.map((target) => ({ target, error: record })) };
     }
   }
 
@@ -67,6 +68,8 @@ export async function openControl(environment: AwsEnvironment, parts: CloudParts
     async sweep(kind, remainingMs) {
       const report = (await unreachable()) ?? (await sweep(kind, AbortSignal.timeout(timeFor(remainingMs))));
       for (const { target, error } of report.failed) log.error('sweep', error, { target });
+      for (const { target, createdAt } of report.holdsLeft)
+        log.write({ level: 'warn', stage: 'sweep', ...holdLeft(createdAt), target });
       const asked = report.requested.filter(({ joined }) => !joined);
       for (const { task } of asked) {
         const { target, kind: taskKind, id } = task;
@@ -78,7 +81,7 @@ export async function openControl(environment: AwsEnvironment, parts: CloudParts
         { StoresRead: summary.stores, StoresFailed: summary.failed, TasksAsked: summary.asked },
       );
       // Of a round in which nothing could be read nothing is known: zeros would say that nothing waits.
-      if (report.stores.length > 0) metrics.put({ stage: BACKLOG_STAGE }, backlogOf(report.stores, clock.now()));
+      if (report.stores.length > 0) metrics.put({ stage: BACKLOG_STAGE }, { ...backlogOf(report, clock.now()) });
       return summary;
     },
     async recover() {

@@ -1,6 +1,7 @@
 import type { StatusReport } from '../plane.ts';
 import { formatCount, formatNumberOf, storeNames } from './format.ts';
 import type { Paint } from './paint.ts';
+import { describeIndexes } from './render-stores.ts';
 import { type Cell, type Column, renderTable } from './render-table.ts';
 
 const COLUMNS: Column[] = [
@@ -8,6 +9,7 @@ const COLUMNS: Column[] = [
   { title: 'state' },
   { title: 'fragments', align: 'right' },
   { title: 'key index' },
+  { title: 'indexes' },
   { title: 'pending generations', align: 'right' },
   { title: 'open tasks' },
   { title: 'observed' },
@@ -24,6 +26,7 @@ export function renderStatus(report: StatusReport, paint: Paint): string {
     store.attention ? { text: 'attention', paint: paint.bad } : { text: 'fine', paint: paint.good },
     store.facts === null ? '-' : formatCount(store.facts.fragments),
     keyIndexOf(store),
+    store.facts === null ? '-' : describeIndexes(store.facts),
     pendingOf(store),
     store.openTasks.map((task) => `${task.kind} ${task.state}`).join(', ') || 'none',
     store.facts === null ? 'never' : new Date(store.facts.numbersFrom ?? store.facts.observedAt).toISOString(),

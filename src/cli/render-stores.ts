@@ -2,6 +2,7 @@ import type { InspectReport } from '../plane.ts';
 import { formatBytes, formatChange, formatCount, formatNumberOf, storeNames } from './format.ts';
 import { type Cell, type Column, renderTable } from './render-table.ts';
 
+type IndexLine = Pick<InspectReport['indexes'][number], 'name' | 'rowsOutside'>;
 type Shards = NonNullable<InspectReport['wal']>['shards'];
 
 /** `id_idx BTree, all rows` and the like; `none` without an index. */
@@ -33,8 +34,14 @@ export function renderInspect(store: InspectReport): string {
     ['key index', index === null ? 'none' : `${index.name}, ${describeKeyIndex(store)}`],
     ['MemWAL', store.wal === null ? 'none' : describeWal(store.wal.shards)],
   ];
+  if (store.hold !== null)
+    facts.push(['hold', `on ${formatNumberOf(store.hold.heldFragments, 'fragment')} since ${store.hold.since}`]);
   const head = facts.map(([name, value]) => `  ${name.padEnd(12)}${value}\n`).join('');
-  return `${store.target}\n${head}${store.wal === null ? '' : `\n${renderShards(store.wal.shards)}`}`;
+  const tables = [
+    store.indexes.length === 0 ? '' : `\n${renderIndexes(store)}`,
+    store.wal === null ? '' : `\n${renderShards(store.wal.shards)}`,
+  ];
+  return `${store.target}\n${head}${tables.join('')}`;
 }
 
 function describeWal(shards: Shards): string {
@@ -44,6 +51,36 @@ function describeWal(shards: Shards): string {
   const bytes = formatBytes(sum(shards, (shard) => shard.pendingBytes));
   const pending = `${formatNumberOf(generations, 'generation')} pending (${formatNumberOf(rows, 'row')}, ${bytes})`;
   return `${formatNumberOf(shards.length, 'shard')}, ${pending}`;
+}
+
+function renderIndexes({ indexes }: InspectReport): string {
+  const columns: Column[] = [
+    { title: 'index' },
+    { title: 'kind' },
+    { title: 'columns' },
+    { title: 'segments', align: 'right' },
+    { title: 'rows outside', align: 'right' },
+    { title: 'since' },
+    { title: 'bytes', align: 'right' },
+  ];
+  const rows = indexes.map((index) => [
+    index.name,
+    index.kind,
+    index.columns.join(', '),
+    formatCount(index.segments),
+    index.rowsOutside === 0 ? '0' : `${formatCount(index.rowsOutside)} (${Math.ceil(index.shareOutside * 100)} %)`,
+    index.outsideSince ?? '-',
+    formatBytes(index.bytes),
+  ]);
+  return renderTable(columns, rows);
+}
+
+/** `3, all rows` and the like: how many indexes there are, and the one that leaves the most rows outside. */
+export function describeIndexes({ indexes }: { readonly indexes: readonly IndexLine[] }): string {
+  if (indexes.length === 0) return 'none';
+  const worst = [...indexes].sort((a, b) => b.rowsOutside - a.rowsOutside)[0];
+  if (!worst?.rowsOutside) return `${indexes.length}, all rows`;
+  return `${indexes.length}, ${worst.name} lacks ${formatNumberOf(worst.rowsOutside, 'row')}`;
 }
 
 function renderShards(shards: Shards): string {
@@ -86,6 +123,7 @@ export function renderBeforeAfter(
     { title: 'version' },
     { title: 'fragments' },
     { title: 'key index' },
+    { title: 'indexes' },
     { title: 'pending generations' },
     { title: 'rows' },
     { title: 'bytes' },
@@ -99,6 +137,7 @@ export function renderBeforeAfter(
       change((side) => String(side.version)),
       change((side) => formatCount(side.fragments)),
       change(describeKeyIndex),
+      change(describeIndexes),
       change(describePending),
       change((side) => formatCount(side.rows)),
       change((side) => formatBytes(side.bytes)),

@@ -1,4 +1,4 @@
-import type { StoreFacts } from './facts.ts';
+import type { SweepReport } from './sweep.ts';
 
 /** The stage under which every sweep reports what waits. */
 export const BACKLOG_STAGE = 'backlog';
@@ -12,13 +12,29 @@ export interface Backlog extends Readonly<Record<string, number>> {
   readonly MostPendingOfShard: number;
   readonly MostPendingOfStore: number;
   readonly SmallFragments: number;
+  /** Rows outside of the index that lacks the most of them. */
+  readonly MostRowsOutsideIndex: number;
+  /** For how long rows have been outside of an index. */
+  readonly OldestOutsideIndexMs: number;
+  /** Holds that no running task can have placed. */
+  readonly HoldsLeft: number;
 }
 
-/** @example backlogOf(report.stores, clock.now()).MostPendingOfStore // 6000: 20 shards of 300 generations each */
-export function backlogOf(stores: readonly StoreFacts[], now: number): Backlog {
+/** @example backlogOf(report, clock.now()).MostPendingOfStore // 6000: 20 shards of 300 generations each */
+export function backlogOf({ stores, holdsLeft }: Pick<SweepReport, 'stores' | 'holdsLeft'>, now: number): Backlog {
   const sums = { PendingGenerations: 0, PendingBytes: 0, SmallFragments: 0 };
-  const worst = { OldestPendingMs: 0, MostPendingOfShard: 0, MostPendingOfStore: 0 };
-  for (const { wal, compactableFragments } of stores) {
+  const worst = {
+    OldestPendingMs: 0,
+    MostPendingOfShard: 0,
+    MostPendingOfStore: 0,
+    MostRowsOutsideIndex: 0,
+    OldestOutsideIndexMs: 0,
+  };
+  for (const { wal, compactableFragments, indexes } of stores) {
+    for (const { rowsOutside, outsideSince } of indexes) {
+      worst.MostRowsOutsideIndex = Math.max(worst.MostRowsOutsideIndex, rowsOutside);
+      if (outsideSince !== null) worst.OldestOutsideIndexMs = Math.max(worst.OldestOutsideIndexMs, now - outsideSince);
+    }
     let ofStore = 0;
     for (const { pendingGenerations, pendingBytes, oldestPending } of wal?.shards ?? []) {
       ofStore += pendingGenerations;
@@ -30,5 +46,5 @@ export function backlogOf(stores: readonly StoreFacts[], now: number): Backlog {
     sums.SmallFragments += compactableFragments;
     worst.MostPendingOfStore = Math.max(worst.MostPendingOfStore, ofStore);
   }
-  return { ...sums, ...worst };
+  return { ...sums, ...worst, HoldsLeft: holdsLeft.length };
 }

@@ -1,7 +1,10 @@
 import type { Health, Task, TaskKind, TaskRequest } from '../tasks/task.ts';
 import { hasEnded } from '../tasks/task.ts';
 import type { Verdict } from './demand.ts';
+import { brokenIndexes } from './demand-indexes.ts';
 import type { StoreFacts } from './facts.ts';
+import { holdLeft } from './hold-left.ts';
+import { runsUnderHold } from './plan.ts';
 import { count, duration } from './wording.ts';
 
 export interface Lease {
@@ -32,20 +35,38 @@ export function because(input: BecauseInput): readonly string[] {
   const open = input.openTasks.filter((task) => !hasEnded(task.state));
   const sentences = [
     ...storeSentences(input),
+    ...indexSentences(input),
     ...open.map((task) => taskSentence(task, input)),
     ...dueSentences(open, input),
   ];
   return sentences.length > 0 ? sentences : ['Nothing is due and no task is open.'];
 }
 
+type Attention = Pick<BecauseInput, 'facts' | 'health' | 'now' | 'openTasks'>;
+
 /** True when a person should look: the store cannot be read, is damaged, holds what no pass can do, or fails again and again. */
-export function needsAttention({ facts, health, now }: Pick<BecauseInput, 'facts' | 'health' | 'now'>): boolean {
+export function needsAttention({ facts, health, now, openTasks }: Attention): boolean {
   if (facts === undefined || facts.error !== undefined || facts.tooLargeFragments > 0) return true;
+  if (facts.hold !== null && !runsUnderHold(openTasks)) return true;
+  if (brokenIndexes(facts, { health, now }).length > 0) return true;
   return Object.values(health).some(
     (one) =>
       (one.cooldownUntil !== undefined && one.cooldownUntil > now) ||
       (one.streak > 0 && one.lastFailure?.error.disposition === 'permanent'),
   );
+}
+
+/** Indexes that the last pass had to leave as they are, each with its repair, and a hold that nobody takes away. */
+function indexSentences({ facts, health, openTasks, now }: BecauseInput): string[] {
+  if (facts === undefined) return [];
+  const broken = brokenIndexes(facts, { health, now });
+  const problems = health.OptimizeIndices?.lastSuccess?.problems ?? [];
+  const sentences = problems
+    .filter(({ subject }) => broken.includes(subject))
+    .map(({ code, message, next }) => `${code}: ${message}${next === undefined ? '' : ` ${next}`}`);
+  if (facts.hold === null || runsUnderHold(openTasks)) return sentences;
+  const { code, message } = holdLeft(facts.hold.createdAt);
+  return [...sentences, `${code}: ${message}`];
 }
 
 function storeSentences({ facts }: BecauseInput): string[] {

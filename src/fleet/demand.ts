@@ -1,4 +1,5 @@
 import { compactionVerdicts } from './demand-compaction.ts';
+import { indexVerdicts } from './demand-indexes.ts';
 import { keyIndexVerdicts } from './demand-key-index.ts';
 import { walVerdicts } from './demand-wal.ts';
 import type { StoreFacts } from './facts.ts';
@@ -13,6 +14,7 @@ export function demand(facts: StoreFacts, input: DemandInput): readonly Verdict[
   if (sweep === undefined || sweep === 'compaction' || sweep === 'all') {
     verdicts.push(...compactionVerdicts(facts, input), ...keyIndexVerdicts(facts));
   }
+  if (sweep !== 'merge') verdicts.push(...indexVerdicts(facts, input));
   if (sweep !== 'compaction') verdicts.push(...walVerdicts(facts, input));
   return facts.error?.code === 'MANIFEST_UNSUPPORTED' ? verdicts.map(refused) : verdicts;
 }

@@ -26,6 +26,10 @@ export interface StoreFacts {
   /** Null when the table has no column that could be the key. */
   readonly keyColumn: string | null;
   readonly keyIndex: KeyIndexFacts | null;
+  /** Every index that queries use, the key's own too, in order of their names. */
+  readonly indexes: readonly IndexFacts[];
+  /** The hold that keeps compaction off fragments; null when there is none. One without a running task was left behind. */
+  readonly hold: { readonly createdAt: number; readonly heldFragments: number } | null;
   /** Null when the table has no MemWAL. */
   readonly wal: { readonly shards: readonly ShardFacts[] } | null;
   readonly error?: ErrorRecord;
@@ -39,6 +43,25 @@ export interface KeyIndexFacts {
   readonly coveredFragments: number;
   readonly uncoveredFragments: number;
   readonly unindexedRows: number;
+}
+
+export interface IndexFacts {
+  readonly name: string;
+  /** As in the manifest: `BTree`, `Bitmap`, `LabelList`, `Inverted`, `Vector`, ... */
+  readonly kind: string;
+  readonly columns: readonly string[];
+  readonly segments: number;
+  /** Live rows in fragments that it does not cover. */
+  readonly rowsOutside: number;
+  readonly uncoveredFragments: number;
+  /** The lowest id among those fragments that hold rows: how the next look knows whether they are still the same. Null without any. */
+  readonly firstFragmentOutside: number | null;
+  /** Since when that fragment is known to be outside; it may be older. Null when no row is outside. */
+  readonly outsideSince: number | null;
+  /** Size of its files. */
+  readonly bytes: number;
+  /** Merged generations that readers still need, since this index has not caught up with them. */
+  readonly generationsBehind: number;
 }
 
 export interface ShardFacts {

@@ -3,7 +3,7 @@ import type { StoreFacts } from './facts.ts';
 
 /** The facts as `inspect --json` shows them: only the fields that are promised, times in ISO-8601. */
 export function inspectReport(facts: StoreFacts): InspectReport {
-  const { target, version, rows, fragments, smallFragments, bytes, keyColumn, keyIndex, wal } = facts;
+  const { target, version, rows, fragments, smallFragments, bytes, keyColumn, keyIndex, hold, wal } = facts;
   return {
     schemaVersion: SCHEMA_VERSION,
     target,
@@ -14,8 +14,31 @@ export function inspectReport(facts: StoreFacts): InspectReport {
     bytes,
     keyColumn,
     keyIndex: keyIndex === null ? null : promised(keyIndex),
+    indexes: facts.indexes.map((index) => indexReport(index, rows)),
+    hold: hold === null ? null : { since: iso(hold.createdAt), heldFragments: hold.heldFragments },
     wal: wal === null ? null : { shards: wal.shards.map(shardReport) },
   };
+}
+
+function indexReport(index: StoreFacts['indexes'][number], rows: number): InspectReport['indexes'][number] {
+  const { name, kind, columns, segments, rowsOutside, uncoveredFragments, outsideSince, bytes, generationsBehind } =
+    index;
+  return {
+    name,
+    kind,
+    columns,
+    segments,
+    rowsOutside,
+    shareOutside: rows === 0 ? 0 : rowsOutside / rows,
+    uncoveredFragments,
+    outsideSince: outsideSince === null ? null : iso(outsideSince),
+    bytes,
+    generationsBehind,
+  };
+}
+
+function iso(at: number): string {
+  return new Date(at).toISOString();
 }
 
 function promised(index: NonNullable<StoreFacts['keyIndex']>): NonNullable<InspectReport['keyIndex']> {
@@ -28,6 +51,6 @@ type Shard<Report extends { wal: unknown }> =
 
 function shardReport(shard: Shard<StoreFacts>): Shard<InspectReport> {
   const { shardId, watermark, pendingGenerations, pendingRows, pendingBytes, oldestPending } = shard;
-  const oldest = oldestPending === null ? null : new Date(oldestPending).toISOString();
+  const oldest = oldestPending === null ? null : iso(oldestPending);
   return { shardId, watermark, pendingGenerations, pendingRows, pendingBytes, oldestPending: oldest };
 }

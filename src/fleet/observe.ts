@@ -8,6 +8,7 @@ import type { ObjectStore } from '../lance/object-store.ts';
 import { compactableFragments, isSmall, planPass } from '../lance/rewrite-prediction.ts';
 import { assertReadable, assertWritable } from '../lance/support.ts';
 import type { KeyIndexFacts, StoreFacts } from './facts.ts';
+import { holdFacts, observeIndexes } from './observe-indexes.ts';
 import { observeWal } from './observe-wal.ts';
 import { permanentErrorIn } from './permanent-error.ts';
 
@@ -60,6 +61,8 @@ async function lookOnce(
     ...tableFacts(manifest, settings),
     keyColumn: key.column,
     keyIndex: key.index,
+    indexes: observeIndexes(manifest, wal?.shards ?? [], previous),
+    hold: holdFacts(manifest),
     wal: wal === null ? null : { shards: wal.shards },
     ...(error === undefined ? {} : { error: errorRecord(error) }),
   };

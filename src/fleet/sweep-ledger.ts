@@ -26,7 +26,9 @@ export function fromStored(stored: StoredFacts | undefined): StoreFacts | undefi
   const hasNumbers = ['observedAt', 'version', 'versionTimestamp', 'compactableFragments', 'tooLargeFragments'].every(
     (name) => typeof Reflect.get(facts, name) === 'number',
   );
-  return hasNumbers && 'wal' in facts && 'keyIndex' in facts ? (facts as StoreFacts) : undefined;
+  return hasNumbers && 'wal' in facts && 'keyIndex' in facts && 'indexes' in facts && 'hold' in facts
+    ? (facts as StoreFacts)
+    : undefined;
 }
 
 /** How badly a store needs work, a whole number: what waits in thousandths of its threshold; damage comes before everything. */
@@ -37,8 +39,13 @@ function needOf(facts: StoreFacts, settings: Pick<Settings, 'minFragments' | 'me
   const waiting =
     facts.compactableFragments / settings.minFragments +
     pending / settings.mergeWalMinGenerations +
-    (facts.rows === 0 ? 0 : outsideIndex / facts.rows);
+    (facts.rows === 0 ? 0 : (outsideIndex + outsideOthers(facts)) / facts.rows);
   return Math.round(waiting * 1000) + (facts.error === undefined ? 0 : damaged);
+}
+
+/** Rows outside the index that lacks the most of them, the key's own aside. */
+function outsideOthers({ indexes, keyIndex }: StoreFacts): number {
+  return Math.max(0, ...indexes.filter(({ name }) => name !== keyIndex?.name).map(({ rowsOutside }) => rowsOutside));
 }
 
 /** More than any store can have waiting. */

@@ -8,7 +8,7 @@ import { discoverCandidates } from './discover.ts';
 import type { StoreFacts } from './facts.ts';
 import { inParallel } from './in-parallel.ts';
 import { observe } from './observe.ts';
-import { plan } from './plan.ts';
+import { plan, runsUnderHold } from './plan.ts';
 import { fromStored, type SweepLedger, toStored } from './sweep-ledger.ts';
 import { canonicalTarget } from './targets.ts';
 
@@ -29,6 +29,8 @@ export interface SweepReport {
   /** Stores that were read. */
   readonly stores: readonly StoreFacts[];
   readonly requested: readonly Admission[];
+  /** Holds that no running task can have placed: a process died or lost its lease with one. */
+  readonly holdsLeft: readonly { readonly target: string; readonly createdAt: number }[];
   /** Stores (and roots) that could not be read or asked for; their last known facts stay. */
   readonly failed: readonly { readonly target: string; readonly error: ErrorRecord }[];
 }
@@ -38,6 +40,7 @@ export type Sweep = (kind: SweepKind, signal?: AbortSignal) => Promise<SweepRepo
 interface StoreOutcome {
   readonly facts?: StoreFacts;
   readonly requested: readonly Admission[];
+  readonly holdLeft?: number;
   readonly failed?: { readonly target: string; readonly error: ErrorRecord };
 }
 
@@ -57,6 +60,9 @@ export function createSweep(options: SweepOptions): Sweep {
     return {
       stores: outcomes.flatMap((outcome) => outcome.facts ?? []),
       requested: outcomes.flatMap((outcome) => outcome.requested),
+      holdsLeft: outcomes.flatMap(({ facts, holdLeft }) =>
+        facts === undefined || holdLeft === undefined ? [] : { target: facts.target, createdAt: holdLeft },
+      ),
       failed: [...failed, ...outcomes.flatMap((outcome) => outcome.failed ?? [])],
     };
   };
@@ -102,7 +108,8 @@ async function visit(options: SweepOptions, target: string, kind: SweepKind): Pr
     })) {
       requested.push(await lifecycle.admit(request));
     }
-    return { facts, requested };
+    const left = runsUnderHold(openTasks) ? null : facts.hold;
+    return { facts, requested, ...(left === null ? {} : { holdLeft: left.createdAt }) };
   } catch (error) {
     const known = facts === undefined ? {} : { facts };
     return { ...known, requested, failed: { target, error: errorRecord(error) } };

@@ -7,6 +7,11 @@ export type DemandRule =
   | 'key-index-missing'
   | 'key-index-wrong-kind'
   | 'key-index-uncovered'
+  | 'index-rows'
+  | 'index-share'
+  | 'index-tail'
+  | 'index-catch-up'
+  | 'hold-left'
   | 'wal-pending'
   | 'wal-bytes'
   | 'wal-tail'
@@ -24,14 +29,21 @@ export interface Verdict {
 }
 
 /**
- * Which rules a sweep applies: `compaction` those of Compact and IndexId, `merge` those of MergeWal, `tails` the same with every
- * pending generation due, `all` everything at once, tails included.
+ * Which rules a sweep applies: `compaction` those of Compact, IndexId and OptimizeIndices, `merge` those of MergeWal, `tails` those of
+ * MergeWal and OptimizeIndices with every pending generation and every row outside of an index due, `all` everything at once.
  */
 export type SweepKind = 'compaction' | 'merge' | 'tails' | 'all';
 
 export type DemandSettings = Pick<
   Settings,
-  'minFragments' | 'mergeWalMinGenerations' | 'mergeMaxBytes' | 'mergeWalTailIntervalMs' | 'generationRetentionMs'
+  | 'minFragments'
+  | 'mergeWalMinGenerations'
+  | 'mergeMaxBytes'
+  | 'mergeWalTailIntervalMs'
+  | 'generationRetentionMs'
+  | 'indexMaxRowsOutside'
+  | 'indexMaxPercentOutside'
+  | 'indexTailIntervalMs'
 >;
 
 export interface DemandInput {

@@ -1,3 +1,4 @@
+import { isHold } from './hold.ts';
 import type { TableManifest } from './manifest.ts';
 import { listManifests, readManifestAt } from './newest.ts';
 import type { ObjectStore } from './object-store.ts';
@@ -48,12 +49,17 @@ async function newestAt(store: ObjectStore, newest: TableManifest, cutoff: numbe
   return undefined;
 }
 
+/** True for a kind of index whose readers take merged generations from the MemWAL until the index has caught up. */
+export function readsGenerations(kind: string): boolean {
+  return !scalarKinds.has(kind) && !systemKinds.has(kind);
+}
+
 /** Per shard, the highest generation merged into the base table and into every index that reads generations. */
 function mergedEverywhere(manifest: TableManifest | undefined): Map<string, number> {
   const answer = new Map<string, number>();
   const memWal = manifest?.memWal;
   if (manifest === undefined || memWal === undefined) return answer;
-  const reading = manifest.indexes.filter((index) => !scalarKinds.has(index.kind) && !systemKinds.has(index.kind));
+  const reading = manifest.indexes.filter((index) => readsGenerations(index.kind) && !isHold(index));
   for (const [shardId, watermark] of memWal.compacted) {
     const caughtUp = reading.map((index) => memWal.catchUp.get(index.name)?.get(shardId) ?? 0);
     const limit = Math.min(watermark, ...caughtUp);

@@ -81,3 +81,13 @@ export function shardConflict(shardId: string, attempts: number): UpkeepError {
     },
   });
 }
+
+/** The table moved under a hold that was being placed or taken away. Nothing is lost: what is to be held is planned anew. */
+export function holdConflict(file: string, why: string): UpkeepError {
+  return new UpkeepError(`The hold on the fragments was not committed: ${why}.`, {
+    code: 'HOLD_CONFLICT',
+    disposition: 'contention',
+    next: 'Nothing to do: the task is planned again from the newest version.',
+    details: { file, offset: null, expected: 'a free next version with the same fragments' },
+  });
+}

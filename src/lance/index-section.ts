@@ -14,7 +14,7 @@ import {
   type WireMessage,
 } from './wire.ts';
 
-/** Field numbers of `IndexMetadata` that the watermark commit changes. */
+/** Field numbers of `IndexMetadata`. */
 export const INDEX_FIELD = {
   uuid: 1,
   fields: 2,
@@ -22,6 +22,7 @@ export const INDEX_FIELD = {
   datasetVersion: 4,
   bitmap: 5,
   details: 6,
+  createdAt: 8,
   files: 10,
 } as const;
 
@@ -46,6 +47,8 @@ export interface IndexEntry {
   /** Ids of covered fragments, which need not exist any more. Undefined when the writer recorded none. */
   readonly fragments: ReadonlySet<number> | undefined;
   readonly files: readonly { readonly path: string; readonly bytes: number }[];
+  /** Epoch milliseconds by the writer's clock. Undefined when the writer recorded none. */
+  readonly createdAt?: number;
 }
 
 /** `/lance.table.BTreeIndexDetails` is `BTree`; Lance compares these without regard to case. */
@@ -67,6 +70,7 @@ function decodeEntry(message: WireMessage, kind: string): IndexEntry {
   const uuid = lastField(message, INDEX_FIELD.uuid);
   const bitmap = lastField(message, INDEX_FIELD.bitmap);
   // An empty value stands for "not recorded"; an empty bitmap has a cookie.
+  const createdAt = optionalUnsigned(message, INDEX_FIELD.createdAt);
   const recorded = bitmap && bytesValue(message, bitmap).length > 0;
   return {
     name: text(message, INDEX_FIELD.name) ?? '',
@@ -79,6 +83,7 @@ function decodeEntry(message: WireMessage, kind: string): IndexEntry {
       path: text(file, 1) ?? '',
       bytes: optionalUnsigned(file, 2) ?? 0,
     })),
+    ...(createdAt !== undefined && { createdAt }),
   };
 }
 

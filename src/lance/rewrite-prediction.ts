@@ -1,3 +1,4 @@
+import { isHold } from './hold.ts';
 import type { Fragment, TableManifest } from './manifest.ts';
 
 /** Lance fills fragments up to this many rows; LanceDB for Node has no option for it. */
@@ -23,10 +24,13 @@ export interface PassLimits {
   readonly targetFragmentBytes: number;
 }
 
-export interface CompactionPass extends RewritePrediction {
-  readonly way: 'optimize' | 'bounded' | 'none';
+export interface BoundedGroups extends RewritePrediction {
   /** Fragments that need a rewrite, but not even a pair of neighbours (or one alone, for its deletions) fits `compactMaxBytes`. */
   readonly tooLarge: number;
+}
+
+export interface CompactionPass extends BoundedGroups {
+  readonly way: 'optimize' | 'bounded' | 'none';
 }
 
 /**
@@ -34,30 +38,28 @@ export interface CompactionPass extends RewritePrediction {
  * next to each other and covered by the same index segments; a fragment alone only for its deletions.
  */
 export function predictOptimize(manifest: TableManifest): RewritePrediction {
-  const coverage = (fragment: Fragment) =>
-    manifest.indexes.map((index) => (index.fragments?.has(fragment.id) ? '1' : '0')).join('');
-  const groups = neighbours(
-    manifest.fragments,
-    (fragment) => manyDeleted(fragment) || fragment.physicalRows < targetRows,
-    (previous, next) => coverage(previous) === coverage(next),
-  );
+  const groups = neighbours(manifest, (fragment) => manyDeleted(fragment) || fragment.physicalRows < targetRows);
   return prediction(groups.filter(worthRewriting));
 }
 
 /**
- * Runs of at least two neighbouring small fragments, and any fragment with over 10 % of its rows deleted (alone, if need be):
- * what the bounded way may rewrite. Index coverage does not matter to it, since it rewrites rows and not whole groups.
+ * What the bounded way may rewrite: runs of at least two neighbouring small fragments, and any fragment with over 10 % of its
+ * rows deleted (alone, if need be), cut so that each group fits both limits. Like predictOptimize, it keeps apart what
+ * different index segments cover.
+ * @param exclude fragments to leave alone: what the same pass has written already.
  */
-export function smallNeighbours(
+export function boundedGroups(
   manifest: TableManifest,
-  targetFragmentBytes: number,
-): readonly (readonly Fragment[])[] {
-  const groups = neighbours(
-    manifest.fragments,
-    (fragment) => manyDeleted(fragment) || isSmall(fragment, targetFragmentBytes),
-    () => true,
-  );
-  return groups.filter(worthRewriting);
+  limits: PassLimits,
+  exclude: (fragment: Fragment) => boolean = () => false,
+): BoundedGroups {
+  const runs = neighbours(
+    manifest,
+    (fragment) => !exclude(fragment) && (manyDeleted(fragment) || isSmall(fragment, limits.targetFragmentBytes)),
+  ).filter(worthRewriting);
+  const groups = prediction(runs.flatMap((run) => withinLimits(run, limits)));
+  const asked = runs.reduce((sum, run) => sum + run.length, 0);
+  return { ...groups, tooLarge: asked - groups.fragments };
 }
 
 /** Small is a matter of bytes, so that wide rows converge; a fragment of unknown size is judged by its rows. */
@@ -71,18 +73,35 @@ export function manyDeleted(fragment: Fragment): boolean {
 }
 
 /**
- * Chooses between optimize() and the bounded way by what each would rewrite. The groups of the bounded way each fit both limits and
- * are the commits of as many passes; those of optimize() come in one.
+ * Chooses between optimize() and the bounded way by what each would rewrite. Each group of the bounded way fits both limits;
+ * `nextCommit` says which of them one commit takes.
  */
 export function planPass(manifest: TableManifest, limits: PassLimits): CompactionPass {
   const optimize = predictOptimize(manifest);
   if (optimize.fragments === 0) return { way: 'none', ...optimize, tooLarge: 0 };
   if (optimize.bytes <= limits.compactMaxBytes) return { way: 'optimize', ...optimize, tooLarge: 0 };
-  const wanted = smallNeighbours(manifest, limits.targetFragmentBytes);
-  const groups = wanted.flatMap((run) => withinLimits(run, limits));
-  const bounded = prediction(groups);
-  const asked = wanted.reduce((sum, run) => sum + run.length, 0);
-  return { way: groups.length === 0 ? 'none' : 'bounded', ...bounded, tooLarge: asked - bounded.fragments };
+  const bounded = boundedGroups(manifest, limits);
+  return { way: bounded.groups.length === 0 ? 'none' : 'bounded', ...bounded };
+}
+
+/** The groups at the front of a bounded pass that fit both limits together: what one commit rewrites. Never empty. */
+export function nextCommit(
+  manifest: TableManifest,
+  { groups }: Pick<RewritePrediction, 'groups'>,
+  limits: PassLimits,
+): readonly (readonly number[])[] {
+  const bytesOf = new Map(manifest.fragments.map(({ id, bytes }) => [id, bytes ?? Number.POSITIVE_INFINITY]));
+  const chosen: (readonly number[])[] = [];
+  let bytes = 0;
+  let fragments = 0;
+  for (const group of groups) {
+    bytes += group.reduce((sum, id) => sum + (bytesOf.get(id) ?? 0), 0);
+    fragments += group.length;
+    const fits = bytes <= limits.compactMaxBytes && fragments <= limits.compactMaxSourceFragments;
+    if (chosen.length > 0 && !fits) break;
+    chosen.push(group);
+  }
+  return chosen;
 }
 
 /**
@@ -99,22 +118,22 @@ export function compactableFragments(
   return manifest.fragments.filter((fragment) => rewritten.has(fragment.id) && counts(fragment)).length;
 }
 
-function neighbours(
-  fragments: readonly Fragment[],
-  isCandidate: (fragment: Fragment) => boolean,
-  together: (previous: Fragment, next: Fragment) => boolean,
-): Fragment[][] {
+/** Runs of neighbouring candidates that the same index segments cover. A hold is no index: it is gone before anything is rewritten. */
+function neighbours(manifest: TableManifest, isCandidate: (fragment: Fragment) => boolean): Fragment[][] {
+  const segments = manifest.indexes.filter((index) => !isHold(index));
+  const coverage = (fragment: Fragment) =>
+    segments.map((index) => (index.fragments?.has(fragment.id) ? '1' : '0')).join('');
   const groups: Fragment[][] = [];
   let current: Fragment[] = [];
-  for (const fragment of fragments) {
+  for (const fragment of manifest.fragments) {
     const previous = current.at(-1);
-    const continues = isCandidate(fragment) && previous !== undefined && together(previous, fragment);
-    if (continues) {
+    const candidate = isCandidate(fragment);
+    if (candidate && previous !== undefined && coverage(previous) === coverage(fragment)) {
       current.push(fragment);
       continue;
     }
     if (current.length > 0) groups.push(current);
-    current = isCandidate(fragment) ? [fragment] : [];
+    current = candidate ? [fragment] : [];
   }
   if (current.length > 0) groups.push(current);
   return groups;

@@ -19,8 +19,8 @@ const OPERATIONS: Readonly<Record<number, string>> = {
   115: 'DataOverlay',
   116: 'CompositeOperation',
 };
-/** Field number of `Transaction` for the operation that the watermark commit uses. */
-export const UPDATE_OPERATION = 108;
+/** Field numbers of `Transaction` for the operations of our own commits. */
+export const OPERATION_FIELD = { createIndex: 103, update: 108 } as const;
 
 /** What the commit behind a manifest was. */
 export interface CommitTransaction {

@@ -1,20 +1,14 @@
 import { unsupported } from './errors.ts';
+import { encodeIndexCommit, type ManifestCommit } from './index-commit.ts';
 import { INDEX_FIELD, MEM_WAL_INDEX } from './index-section.ts';
 import type { Progress, TableManifest } from './manifest.ts';
-import { MANIFEST_FIELD, readManifestFile, sectionOffsets, writeManifestFile } from './manifest-file.ts';
-import { manifestKey } from './manifest-names.ts';
+import { readManifestFile } from './manifest-file.ts';
 import { decodeProgressEntry, MEM_WAL_FIELD } from './mem-wal-details.ts';
-import { UPDATE_OPERATION } from './transaction.ts';
+import { OPERATION_FIELD } from './transaction.ts';
 import { fieldsOf, lastField, nested, text, type WireMessage } from './wire.ts';
 import { bytesField, concatBytes, rawField, textField, uuidField, varintField, withFields } from './wire-writer.ts';
 
-export interface WatermarkCommit {
-  readonly version: number;
-  readonly manifestKey: string;
-  readonly manifestBytes: Uint8Array;
-  readonly transactionKey: string;
-  readonly transactionBytes: Uint8Array;
-}
+export type WatermarkCommit = ManifestCommit;
 
 export interface WatermarkChange {
   /** Highest merged generation by shard id. */
@@ -99,55 +93,22 @@ function raisedIndexSection(section: WireMessage, version: number, change: Water
   );
 }
 
-/** `{read_version, uuid, Update {compacted_sstables}}`: of all operations the one that stale writers rebase over. */
-function transactionBytes(readVersion: number, change: WatermarkChange): Uint8Array {
-  const entries = [...change.watermarks].map(([shardId, generation]) => progressEntry(5, shardId, generation));
-  return concatBytes([
-    varintField(1, readVersion),
-    textField(2, change.uuids.transaction),
-    bytesField(UPDATE_OPERATION, concatBytes(entries)),
-  ]);
-}
-
-function timestampField(now: number): Uint8Array {
-  const nanoseconds = (now % 1000) * 1_000_000;
-  const parts = [varintField(1, Math.floor(now / 1000))];
-  if (nanoseconds > 0) parts.push(varintField(2, nanoseconds));
-  return bytesField(MANIFEST_FIELD.timestamp, concatBytes(parts));
-}
-
 /**
  * The next version of a table, equal to `manifest` but for its watermarks. Every field that is not named here, known or
  * not, keeps its bytes and place. Throws `MANIFEST_UNSUPPORTED` when the table has no LSM write spec.
  */
 export function encodeWatermarkCommit(manifest: TableManifest, change: WatermarkChange): WatermarkCommit {
-  const file = readManifestFile(manifest.key, manifest.bytes);
-  if (!file.indexSection || !manifest.memWal) {
+  const { indexSection } = readManifestFile(manifest.key, manifest.bytes);
+  if (!indexSection || !manifest.memWal) {
     throw unsupported(manifest.key, 'has no LSM write spec any more', `an index entry ${MEM_WAL_INDEX}`);
   }
-  const version = manifest.version + 1;
-  const indexSection = raisedIndexSection(file.indexSection, version, change);
-  const readVersion = change.readVersion ?? manifest.version;
-  const transaction = transactionBytes(readVersion, change);
-  const transactionName = `${readVersion}-${change.uuids.transaction}.txn`;
-  const offsets = sectionOffsets({ indexSection });
-  const changed = withFields(
-    file.manifest,
-    new Map<number, Uint8Array | null>([
-      [MANIFEST_FIELD.version, varintField(MANIFEST_FIELD.version, version)],
-      [MANIFEST_FIELD.indexSection, varintField(MANIFEST_FIELD.indexSection, offsets.indexSection)],
-      [MANIFEST_FIELD.timestamp, timestampField(change.now)],
-      // A tag names the version it was set on, not this one.
-      [MANIFEST_FIELD.tag, null],
-      [MANIFEST_FIELD.transactionFile, textField(MANIFEST_FIELD.transactionFile, transactionName)],
-      [MANIFEST_FIELD.transactionSection, varintField(MANIFEST_FIELD.transactionSection, offsets.transaction)],
-    ]),
-  );
-  return {
-    version,
-    manifestKey: manifestKey(version, 'V2'),
-    manifestBytes: writeManifestFile({ indexSection, transaction, manifest: changed, footer: file.footer }),
-    transactionKey: `_transactions/${transactionName}`,
-    transactionBytes: transaction,
-  };
+  const entries = [...change.watermarks].map(([shardId, generation]) => progressEntry(5, shardId, generation));
+  return encodeIndexCommit(manifest, {
+    indexSection: raisedIndexSection(indexSection, manifest.version + 1, change),
+    // Of all operations an Update with nothing but `compacted_sstables` is the one that stale writers rebase over.
+    operation: { field: OPERATION_FIELD.update, value: concatBytes(entries) },
+    now: change.now,
+    readVersion: change.readVersion ?? manifest.version,
+    transactionUuid: change.uuids.transaction,
+  });
 }

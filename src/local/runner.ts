@@ -1,5 +1,6 @@
 import type { Settings } from '../config.ts';
 import type { SweepKind } from '../fleet/demand.ts';
+import { holdLeft } from '../fleet/hold-left.ts';
 import type { SweepReport } from '../fleet/sweep.ts';
 import type { Pipeline } from '../pipeline.ts';
 import type { ProgressEvent } from '../plane.ts';
@@ -62,6 +63,9 @@ export async function runWatch(options: RunnerOptions): Promise<void> {
 
 async function sweep(options: RunnerOptions, kind: SweepKind): Promise<SweepReport> {
   const report = await options.pipeline.sweep(kind, options.signal);
+  for (const { target, createdAt } of report.holdsLeft) {
+    options.onProgress({ at: options.clock.now(), stage: 'failed', ...holdLeft(createdAt), target });
+  }
   const asked = report.requested.filter(({ joined }) => !joined);
   options.onProgress({
     at: options.clock.now(),

@@ -3,7 +3,7 @@ import type { AttemptEnd, Claim, Lifecycle } from './api.ts';
 import { deadlineReached, leaseLost, shutdown } from './errors.ts';
 import type { Clock } from './ports.ts';
 import { RENEW_EVERY_MS } from './store-items.ts';
-import type { AttemptContext, Perform } from './task.ts';
+import type { AttemptContext, FenceOptions, Perform } from './task.ts';
 
 /** Kept before the lease's end and before the deadline: what runs then must not be there any more. */
 export const RESERVE_MS = 30_000;
@@ -98,10 +98,11 @@ export async function runAttempt(options: AttemptOptions): Promise<AttemptEnd> {
     attempt: claim.task.attempts,
     signal: stop.signal,
     remainingMs: () => Math.max(0, options.deadlineAt - RESERVE_MS - clock.monotonic()),
-    async fence() {
-      stop.signal.throwIfAborted();
+    async fence({ whileStopping = false }: FenceOptions = {}) {
+      // After a loss nothing may be committed any more, whatever it is for.
+      if (over || !whileStopping) stop.signal.throwIfAborted();
       await renewOnce();
-      assertRunning();
+      if (over || !whileStopping) assertRunning();
     },
     baseVersion: (current) => options.lifecycle.baseVersion(claim, current),
     async native(run) {

@@ -51,12 +51,20 @@ export function planEnd(input: EndInput): EndPlan {
 function planDone(input: EndInput, result: WorkResult): EndPlan {
   const { record, now } = input;
   const { task } = record;
-  const { versionBefore, versionAfter, rewroteNothing } = result;
+  const { versionBefore, versionAfter, rewroteNothing, problems } = result;
+  const left = problems?.length ? { problems } : {};
   const set = { state: 'done', result: JSON.stringify(result), ...endedAttributes(task.id, now) };
   const writes = [
     taskWrite(input, set, ['error']),
     openWrite(input),
-    succeeded(task.target, task.kind, { at: now, taskId: task.id, versionBefore, versionAfter, rewroteNothing }),
+    succeeded(task.target, task.kind, {
+      at: now,
+      taskId: task.id,
+      versionBefore,
+      versionAfter,
+      rewroteNothing,
+      ...left,
+    }),
   ];
   if (task.kind === 'Compact') writes.push(metricsWrite(input, result));
   return { state: 'done', writes };

@@ -71,10 +71,18 @@ export interface WorkResult {
   readonly rewroteNothing: boolean;
   readonly versionBefore: number;
   readonly versionAfter: number;
+  /** What could not be done while the rest was: kept with the kind's health, so that `status` names it. */
+  readonly problems?: readonly Problem[];
   readonly metrics: Readonly<Record<string, number>>;
   /** Required for kind Compact: its metrics exist if and only if it is done. */
   readonly compaction?: CompactionMetrics;
   readonly proof: Readonly<Record<string, unknown>>;
+}
+
+/** One part of a table that an attempt had to leave as it was. */
+export interface Problem extends ErrorRecord {
+  /** What it is about: the name of an index. */
+  readonly subject: string;
 }
 
 export interface CompactionMetrics {
@@ -102,8 +110,14 @@ export interface Health {
     readonly versionBefore: number;
     readonly versionAfter: number;
     readonly rewroteNothing: boolean;
+    readonly problems?: readonly Problem[];
   };
   readonly lastFailure?: { readonly at: number; readonly taskId: string; readonly error: ErrorRecord };
+}
+
+export interface FenceOptions {
+  /** Also when the time is up or the process shuts down. */
+  readonly whileStopping?: boolean;
 }
 
 /** What the work of one attempt gets. */
@@ -115,8 +129,12 @@ export interface AttemptContext {
   readonly signal: AbortSignal;
   /** Milliseconds to the deadline less the 30 s kept for the settle; Infinity where there is no deadline. */
   remainingMs(): number;
-  /** Call before every commit: renews the lease by a write. Throws LEASE_LOST (contention) when it is another's. */
-  fence(): Promise<void>;
+  /**
+   * Call before every commit: renews the lease by a write. Throws LEASE_LOST (contention) when it is another's, and the
+   * signal's reason once it has aborted. With `whileStopping` only a lost lease stops it: for the one commit that takes
+   * back what the attempt left in the table.
+   */
+  fence(options?: FenceOptions): Promise<void>;
   /** Stores `current` if this is the task's first attempt; answers the base version of the first attempt. */
   baseVersion(current: number): Promise<number>;
   /** Runs a native call that the hard exit must know of. Starts nothing once the signal has aborted. */

@@ -1,19 +1,22 @@
 import { assertNoBranches } from '../lance/branches.ts';
 import { tableNotFound } from '../lance/errors.ts';
+import { holdIn } from '../lance/hold.ts';
 import type { TableManifest } from '../lance/manifest.ts';
 import { readManifestAt, readNewestManifest } from '../lance/newest.ts';
 import { type CompactionPass, planPass } from '../lance/rewrite-prediction.ts';
 import { assertWritable } from '../lance/support.ts';
 import type { CompactionMetrics, WorkResult } from '../tasks/task.ts';
-import { boundedRewrite } from './bounded-rewrite.ts';
+import { boundedCompaction } from './bounded-compaction.ts';
 import type { WorkContext, WorkDependencies } from './context.ts';
-import { optimizeTable } from './optimize.ts';
+import { removeLeftHold } from './hold.ts';
+import { optimizeFragments } from './optimize.ts';
 import { fragmentChange, tableProof } from './proof.ts';
 
 /**
  * Compacts small and half-deleted fragments. `optimize()` while what Lance would rewrite fits COMPACT_MAX_BYTES, else
- * bounded rewrites of neighbouring fragments; both chosen from the manifest before any data is read. Commits nothing on
- * a table that needs nothing. What is too large for the limit is not begun; the proof says how many fragments.
+ * group by group under a hold; both chosen from the manifest before any data is read. Every index keeps its coverage.
+ * Commits nothing on a table that needs nothing. What is too large for the limit is not begun; the proof says how many
+ * fragments. Errors: INDEX_COVERAGE_LOST, HOLD_CONFLICT, COMMIT_CONFLICT and those of the manifests.
  */
 export async function compact(context: WorkContext, dependencies: WorkDependencies): Promise<WorkResult> {
   const started = dependencies.now();
@@ -64,11 +67,14 @@ async function rewrite(
   manifest: TableManifest,
   pass: CompactionPass,
 ): Promise<number> {
-  if (pass.way === 'none') return 0;
+  const left = holdIn(manifest) !== undefined;
+  if (pass.way === 'none' && !left) return 0;
   await assertNoBranches(dependencies.storageFor(context.target));
+  const head = left ? await removeLeftHold(context, dependencies) : manifest;
+  if (pass.way === 'none') return 0;
   context.progress(`${pass.way}: rewriting ${pass.fragments} of ${manifest.fragments.length} fragments`);
-  if (pass.way === 'bounded') return boundedRewrite(context, dependencies, manifest, pass.groups);
-  await optimizeTable(context, dependencies);
+  if (pass.way === 'bounded') return boundedCompaction(context, dependencies, head);
+  await optimizeFragments(context, dependencies, head, pass.groups.flat());
   return 0;
 }
 

@@ -1,35 +1,52 @@
+import { errorRecord } from '../errors.ts';
 import { assertNoBranches } from '../lance/branches.ts';
-import { predictOptimize } from '../lance/rewrite-prediction.ts';
+import { holdIn } from '../lance/hold.ts';
+import { bytesOf, queryIndexes } from '../lance/index-coverage.ts';
 import type { WorkResult } from '../tasks/task.ts';
 import { buildKeyIndex } from './build-key-index.ts';
 import type { WorkContext, WorkDependencies } from './context.ts';
+import { assertCoverageKept } from './coverage.ts';
+import { behind, extendIndexes } from './extend-indexes.ts';
 import { type Gate, readGate } from './gate.ts';
-import { optimizeTable } from './optimize.ts';
+import { removeLeftHold } from './hold.ts';
 import { tableProof } from './proof.ts';
 
 /** A key and its row address in a BTree: about this many bytes a row are read and written by a new build. */
 const BUILD_BYTES_PER_ROW = 32;
+/** So many keys are sorted at once in little memory, and a new build is one commit where an extension is three. */
+const ROWS_TO_BUILD_AT_ONCE = 1_000_000;
 
 /**
  * Makes the BTree on the key column present and covering every fragment. Commits nothing when it is so already.
- * Extends it by `optimize()` where that rewrites less than a new build would read; else builds it anew, which reads
- * only the key column. Errors: INDEX_NOT_BUILT, COMMIT_CONFLICT and those of the manifests.
+ * Builds it anew, which reads only the key column; on a large table it is extended, and every other index with it, where
+ * that rewrites no more than a build would. Errors: INDEX_NOT_BUILT, COMMIT_CONFLICT and those of the manifests.
  */
 export async function indexId(context: WorkContext, dependencies: WorkDependencies): Promise<WorkResult> {
-  const gate = await readGate(dependencies.storageFor(context.target));
+  const store = dependencies.storageFor(context.target);
+  const gate = await readGate(store);
   const versionBefore = await context.baseVersion(gate.manifest.version);
-  const way = wayFor(gate, dependencies.settings.compactMaxBytes);
+  const way = wayFor(gate);
   let after = gate;
-  if (way !== 'none') await assertNoBranches(dependencies.storageFor(context.target));
+  if (way !== 'none') await assertNoBranches(store);
   if (way === 'extend') {
     context.progress(`extending ${gate.keyIndex?.name} over ${gate.keyIndex?.uncoveredFragments} fragments`);
-    await optimizeTable(context, dependencies);
-    after = await readGate(dependencies.storageFor(context.target));
+    try {
+      await extendIndexes(context, dependencies);
+    } catch (error) {
+      // Another index may be the reason; the key's own is built without it.
+      const { code, message, disposition } = errorRecord(error);
+      if (disposition !== 'failure' || context.signal.aborted) throw error;
+      context.progress(`the indexes were not extended: ${code}: ${message}`);
+    }
+    after = await readGate(store);
+  } else if (way === 'build' && holdIn(gate.manifest)) {
+    await removeLeftHold(context, dependencies);
   }
   if (way === 'build' || (way === 'extend' && !covers(after))) {
     context.progress(`building the BTree on ${gate.keyColumn} over ${after.manifest.fragments.length} fragments`);
     after = await buildKeyIndex(context, dependencies, after);
   }
+  await assertCoverageKept(store, gate.manifest, after.manifest);
   return {
     rewroteNothing: way === 'none',
     versionBefore,
@@ -39,11 +56,13 @@ export async function indexId(context: WorkContext, dependencies: WorkDependenci
   };
 }
 
-function wayFor(gate: Gate, compactMaxBytes: number): 'none' | 'extend' | 'build' {
+/** How the key's index gets to cover every row: by nothing, an extension of all indexes, or a build of this one. */
+export function wayFor(gate: Gate): 'none' | 'extend' | 'build' {
   if (covers(gate)) return 'none';
-  if (gate.verdict !== 'covering') return 'build';
-  const rewrite = predictOptimize(gate.manifest).bytes;
-  return rewrite <= Math.min(compactMaxBytes, gate.manifest.liveRows * BUILD_BYTES_PER_ROW) ? 'extend' : 'build';
+  if (gate.verdict !== 'covering' || gate.manifest.liveRows <= ROWS_TO_BUILD_AT_ONCE) return 'build';
+  const indexes = queryIndexes(gate.manifest);
+  const rewritten = behind(gate.manifest).reduce((sum, { name }) => sum + bytesOf(indexes.get(name) ?? []), 0);
+  return rewritten <= 2 * gate.manifest.liveRows * BUILD_BYTES_PER_ROW ? 'extend' : 'build';
 }
 
 function covers(gate: Gate): boolean {

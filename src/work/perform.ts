@@ -4,6 +4,7 @@ import type { WorkContext, WorkDependencies } from './context.ts';
 import { WorkError } from './errors.ts';
 import { indexId } from './index-id.ts';
 import { mergeWal } from './merge-wal.ts';
+import { optimizeIndices } from './optimize-indices.ts';
 
 /** What each kind of task does, on real tables. */
 export function createPerform(dependencies: WorkDependencies): Perform {
@@ -17,6 +18,7 @@ export function createPerform(dependencies: WorkDependencies): Perform {
       case 'MergeWal':
         return mergeWal(context, dependencies);
       case 'OptimizeIndices':
+        return optimizeIndices(context, dependencies);
       case 'Prune':
         throw new WorkError('KIND_UNSUPPORTED', `Tasks of kind ${attempt.task.kind} cannot be done yet.`, {
           disposition: 'permanent',
@@ -31,7 +33,7 @@ function contextOf(attempt: AttemptContext): WorkContext {
     target: attempt.task.target,
     signal: attempt.signal,
     remainingMs: () => attempt.remainingMs(),
-    fence: () => attempt.fence(),
+    fence: (options) => attempt.fence(options),
     baseVersion: (current) => attempt.baseVersion(current),
     native: (run) => attempt.native(run),
     progress: (line) => attempt.progress(line),

@@ -1,4 +1,5 @@
 import { typedErrorIn } from '../errors.ts';
+import { indexCoverage } from '../lance/index-coverage.ts';
 import { keyColumnOf, keyIndexOf } from '../lance/key-index.ts';
 import type { TableManifest } from '../lance/manifest.ts';
 
@@ -40,6 +41,18 @@ function keyIndexAfter(after: TableManifest) {
   }
 }
 
+/** Every index that queries use, with the rows outside of it: null where it was not there. */
+function indexesBeforeAndAfter(before: TableManifest, after: TableManifest) {
+  const earlier = new Map(indexCoverage(before).map((index) => [index.name, index]));
+  return indexCoverage(after).map(({ name, kind, segments, rowsOutside }) => ({
+    name,
+    kind,
+    segments,
+    rowsOutsideBefore: earlier.get(name)?.rowsOutside ?? null,
+    rowsOutsideAfter: rowsOutside,
+  }));
+}
+
 /** What every result shows of the table before and after, from the manifests alone. */
 export function tableProof(before: TableManifest, after: TableManifest) {
   const index = keyIndexAfter(after);
@@ -51,6 +64,7 @@ export function tableProof(before: TableManifest, after: TableManifest) {
     fragmentsBefore: before.fragments.length,
     fragmentsAfter: after.fragments.length,
     bytesWritten: bytesWritten(before, after),
+    indexes: indexesBeforeAndAfter(before, after),
     keyIndex: index && {
       name: index.name,
       kind: index.kind,

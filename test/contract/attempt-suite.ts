@@ -3,6 +3,10 @@ import { BODY, Desk } from './desk.ts';
 import { type MakeLedger, MINUTE, STORE, World, type WorldOptions, workResult } from './ledger-world.ts';
 import { settleTurns } from './test-clock.ts';
 
+function codeOf(error: unknown): unknown {
+  return (error as { code?: unknown }).code;
+}
+
 export function describeAttempt(make: MakeLedger, options: WorldOptions): void {
   describe('attempt', () => {
     /** A hostile ledger has its own ideas of what is reached and in which order. */
@@ -72,6 +76,31 @@ export function describeAttempt(make: MakeLedger, options: WorldOptions): void {
       await desk.deliver(BODY, { messageId: 'abc' });
       expect(fenced).toBe(1);
       expect(await world.lifecycle.getTask('message-abc')).toMatchObject({ error: { code: 'HOLDER_LOST' } });
+    });
+
+    test('what an attempt left in the table may be taken back after the deadline, though nothing new may be committed', async () => {
+      const outcomes: unknown[] = [];
+      desk.perform = async (context) => {
+        await world.clock.advance(80_000);
+        for (const how of [{}, { whileStopping: true }]) outcomes.push(await context.fence(how).catch(codeOf));
+        throw context.signal.reason;
+      };
+      await desk.deliver(BODY, {}, { remainingMs: () => 100_000 });
+      expect(outcomes).toEqual(['DEADLINE', undefined]);
+    });
+
+    test('under a lost lease not even that is taken back', async () => {
+      const outcomes: unknown[] = [];
+      desk.perform = async (context) => {
+        world.clock.jump(300_000);
+        for (let tries = 0; tries < 12; tries += 1) await world.lifecycle.recover();
+        for (let tries = 0; tries < 2; tries += 1) {
+          outcomes.push(await context.fence({ whileStopping: true }).catch(codeOf));
+        }
+        throw context.signal.reason;
+      };
+      await desk.deliver(BODY);
+      expect(outcomes).toEqual(['LEASE_LOST', 'LEASE_LOST']);
     });
 
     test('a fence gives the lease its whole time again', async () => {

@@ -41,6 +41,8 @@ describe('the alarms', () => {
     'critical-no-tails-sweep',
     'critical-no-recover',
     'critical-stores-unreadable',
+    'warning-index-outside',
+    'warning-hold-left',
   ])('include %s', async (name) => {
     expect([...(await alarms()).keys()]).toContain(name);
   });

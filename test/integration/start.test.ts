@@ -52,8 +52,8 @@ describe('npm start', () => {
       STORES.map((name) => [name, 'as written', 'yes']),
     );
     expect(lines.get('fragmented')?.[1]).toMatch(/^40 -> \d+$/);
-    expect(lines.get('sessions')?.[3]).toBe('12 -> 0');
-    expect(lines.get('accounts')?.[3]).toBe('10 -> 0');
+    expect(lines.get('sessions')?.[4]).toBe('12 -> 0');
+    expect(lines.get('accounts')?.[4]).toBe('10 -> 0');
     expect(lines.get('orders')?.[2]).toMatch(/^Bitmap, .* -> BTree, all rows$/);
     expect(
       stdout
@@ -73,7 +73,7 @@ describe('npm start', () => {
     const { code, stdout } = await start();
 
     expect(code).toBe(0);
-    expect(storeLines(stdout).get('sessions')?.[3]).toBe('12 -> 0');
+    expect(storeLines(stdout).get('sessions')?.[4]).toBe('12 -> 0');
   });
 });
 
@@ -88,7 +88,7 @@ describe('npm start -- <folder>', () => {
     const { code, stdout } = await start([fleet.directory]);
 
     expect(code).toBe(0);
-    expect(storeLines(stdout).get('sessions')?.[3]).toBe('12 -> 0');
+    expect(storeLines(stdout).get('sessions')?.[4]).toBe('12 -> 0');
     const checks = await checkDemoFleet(fleet);
     expect(checks.filter((check) => !check.everything.exact || !check.baseOnly.exact)).toEqual([]);
   });

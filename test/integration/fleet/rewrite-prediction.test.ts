@@ -1,7 +1,7 @@
 import { connect, Index, type Table } from '@lancedb/lancedb';
 import { describe, expect, it } from 'vitest';
 import { readNewestManifest } from '../../../src/lance/newest.ts';
-import { predictOptimize, smallNeighbours } from '../../../src/lance/rewrite-prediction.ts';
+import { boundedGroups, predictOptimize } from '../../../src/lance/rewrite-prediction.ts';
 import { createFileObjectStore } from '../../../src/local/file-object-store.ts';
 import { createPlainTable, enableWal, flushGeneration, plainTable, rows } from '../../fixtures/tables.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
@@ -97,9 +97,13 @@ describe('the neighbours that the bounded way may rewrite', () => {
     const { fragments } = await manifestOf(database, 't');
     const largest = Math.max(...fragments.map((fragment) => fragment.bytes ?? 0));
 
-    const runs = smallNeighbours(await manifestOf(database, 't'), largest);
+    const { groups } = boundedGroups(await manifestOf(database, 't'), {
+      targetFragmentBytes: largest,
+      compactMaxBytes: Number.MAX_SAFE_INTEGER,
+      compactMaxSourceFragments: 32,
+    });
 
-    expect(runs.map((run) => run.map((fragment) => fragment.id))).toEqual([
+    expect(groups).toEqual([
       [0, 1],
       [5, 6, 7],
     ]);

@@ -86,6 +86,8 @@ describe('explain', () => {
     bytes: 1,
     keyColumn: 'id',
     keyIndex: null,
+    indexes: [],
+    hold: null,
     wal: null,
   };
   const verdict = {

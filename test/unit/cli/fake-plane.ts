@@ -13,6 +13,8 @@ export function inspectReport(over: Partial<InspectReport> = {}): InspectReport 
     bytes: 1_536,
     keyColumn: 'id',
     keyIndex: null,
+    indexes: [],
+    hold: null,
     wal: null,
     ...over,
   };

@@ -6,9 +6,25 @@ import { renderBeforeAfter, renderInspect } from '../../../src/cli/render-stores
 import { renderTable } from '../../../src/cli/render-table.ts';
 import { describeOutcome } from '../../../src/cli/render-tasks.ts';
 import { UpkeepError } from '../../../src/errors.ts';
+import type { InspectReport } from '../../../src/plane.ts';
 import { inspectReport, taskReport } from './fake-plane.ts';
 
 const plain = choosePaint({ isTTY: false, wanted: true, env: {} });
+
+function indexLine(name: string, rowsOutside: number): InspectReport['indexes'][number] {
+  return {
+    name,
+    kind: 'Inverted',
+    columns: ['text'],
+    segments: 2,
+    rowsOutside,
+    shareOutside: rowsOutside / 4_000,
+    uncoveredFragments: rowsOutside > 0 ? 1 : 0,
+    outsideSince: rowsOutside > 0 ? '2026-01-02T03:04:05.000Z' : null,
+    bytes: 2_048,
+    generationsBehind: 0,
+  };
+}
 
 describe('a table', () => {
   it('aligns its columns, numbers to the right, and leaves no blanks at the end of a line', () => {
@@ -100,6 +116,7 @@ describe('the before and after of a store', () => {
     version: 12,
     fragments: 1,
     keyIndex: { name: 'id_idx', kind: 'BTree', coveredFragments: 1, uncoveredFragments: 0, unindexedRows: 0 },
+    indexes: [indexLine('id_idx', 0), indexLine('words', 5)],
     wal: {
       shards: [
         { shardId: 's-1', watermark: 12, pendingGenerations: 0, pendingRows: 0, pendingBytes: 0, oldestPending: null },
@@ -115,6 +132,7 @@ describe('the before and after of a store', () => {
       '7 -> 12',
       '40 -> 1',
       'none -> BTree, all rows',
+      'none -> 2, words lacks 5 rows',
       '12 -> 0',
       '4,000',
       '1.5 KiB',
@@ -124,7 +142,24 @@ describe('the before and after of a store', () => {
   it('shows only the after of a store that was not there before', () => {
     const [, line] = renderBeforeAfter([], [after]).split('\n');
 
-    expect(line?.split(/ {2,}/)).toEqual(['events', '12', '1', 'BTree, all rows', '0', '4,000', '1.5 KiB']);
+    expect(line?.split(/ {2,}/)).toEqual([
+      'events',
+      '12',
+      '1',
+      'BTree, all rows',
+      '2, words lacks 5 rows',
+      '0',
+      '4,000',
+      '1.5 KiB',
+    ]);
+  });
+
+  it('lists each index of an inspected table, with what is outside of it', () => {
+    const [, table] = renderInspect({ ...after, wal: null }).split('\n\n');
+    expect(table).toMatch(/words +Inverted +text +2 +5 \(1 %\) +2026-01-02T03:04:05\.000Z +2\.0 KiB/);
+    expect(renderInspect(after)).not.toContain('hold');
+    const held = { ...after, hold: { since: '2026-01-02T03:04:05.000Z', heldFragments: 3 } };
+    expect(renderInspect(held)).toMatch(/hold +on 3 fragments since 2026-01-02T03:04:05\.000Z/);
   });
 
   it('lists each shard of an inspected table', () => {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { type BecauseInput, because, needsAttention } from '../../../src/fleet/because.ts';
 import type { Verdict } from '../../../src/fleet/verdict.ts';
-import { healthOf, openTask, storeFacts } from '../../fixtures/facts.ts';
+import { healthOf, indexFacts, openTask, storeFacts } from '../../fixtures/facts.ts';
 
 const now = 10_000_000;
 const due: Verdict = {
@@ -107,11 +107,47 @@ describe('"why is it not running?"', () => {
 describe('attention', () => {
   it('is asked for a store that cannot be read, is damaged, holds what no pass can do, or cools down', () => {
     const error = { code: 'X', message: 'x', disposition: 'permanent' } as const;
-    expect(needsAttention({ facts: storeFacts(), health: {}, now })).toBe(false);
-    expect(needsAttention({ facts: undefined, health: {}, now })).toBe(true);
-    expect(needsAttention({ facts: storeFacts({ error }), health: {}, now })).toBe(true);
-    expect(needsAttention({ facts: storeFacts({ tooLargeFragments: 1 }), health: {}, now })).toBe(true);
-    expect(needsAttention({ facts: storeFacts(), health: { Compact: failing }, now })).toBe(true);
-    expect(needsAttention({ facts: storeFacts(), health: { Compact: failing }, now: now + 1_200_001 })).toBe(false);
+    expect(needsAttention({ facts: storeFacts(), health: {}, now, openTasks: [] })).toBe(false);
+    expect(needsAttention({ facts: undefined, health: {}, now, openTasks: [] })).toBe(true);
+    expect(needsAttention({ facts: storeFacts({ error }), health: {}, now, openTasks: [] })).toBe(true);
+    expect(needsAttention({ facts: storeFacts({ tooLargeFragments: 1 }), health: {}, now, openTasks: [] })).toBe(true);
+    expect(needsAttention({ facts: storeFacts(), health: { Compact: failing }, now, openTasks: [] })).toBe(true);
+    expect(
+      needsAttention({ facts: storeFacts(), health: { Compact: failing }, now: now + 1_200_001, openTasks: [] }),
+    ).toBe(false);
+  });
+
+  it('is asked for a hold that no running task can have placed', () => {
+    const facts = storeFacts({ hold: { createdAt: 0, heldFragments: 3 } });
+    const running = [openTask('Compact', { state: 'running' })];
+    expect(needsAttention({ facts, health: {}, now, openTasks: [] })).toBe(true);
+    expect(needsAttention({ facts, health: {}, now, openTasks: running })).toBe(false);
+    expect(sentences({ facts })).toEqual([expect.stringMatching(/^HOLD_LEFT: /)]);
+  });
+
+  it('is asked for an index that could not be extended, with its repair, until it covers all rows again', () => {
+    const problem = {
+      subject: 'words',
+      code: 'INDEX_NOT_EXTENDED',
+      message: 'The index words on text could not be extended: gone',
+      next: 'Build it anew.',
+      disposition: 'permanent' as const,
+    };
+    const lastSuccess = {
+      at: now,
+      taskId: 't',
+      versionBefore: 7,
+      versionAfter: 8,
+      rewroteNothing: false,
+      problems: [problem],
+    };
+    const health = { OptimizeIndices: healthOf('OptimizeIndices', { lastSuccess }) };
+    const behind = storeFacts({ indexes: [indexFacts({ name: 'words', rowsOutside: 5 })] });
+    expect(needsAttention({ facts: behind, health, now, openTasks: [] })).toBe(true);
+    expect(sentences({ facts: behind, health })).toEqual([
+      'INDEX_NOT_EXTENDED: The index words on text could not be extended: gone Build it anew.',
+    ]);
+    const repaired = storeFacts({ indexes: [indexFacts({ name: 'words' })] });
+    expect(needsAttention({ facts: repaired, health, now, openTasks: [] })).toBe(false);
   });
 });

@@ -36,6 +36,11 @@ describe('demand', () => {
       'key-index-missing',
       'key-index-wrong-kind',
       'key-index-uncovered',
+      'index-rows',
+      'index-share',
+      'index-tail',
+      'index-catch-up',
+      'hold-left',
       'wal-pending',
       'wal-bytes',
       'wal-tail',
@@ -59,10 +64,10 @@ describe('demand', () => {
   it('applies the rules of its sweep only', () => {
     const kinds = (sweep: DemandInput['sweep']) =>
       new Set(judge(wal({}), sweep === undefined ? {} : { sweep }).map((one) => one.kind));
-    expect(kinds('compaction')).toEqual(new Set(['Compact', 'IndexId']));
+    expect(kinds('compaction')).toEqual(new Set(['Compact', 'IndexId', 'OptimizeIndices']));
     expect(kinds('merge')).toEqual(new Set(['MergeWal']));
-    expect(kinds('tails')).toEqual(new Set(['MergeWal']));
-    expect(kinds('all')).toEqual(new Set(['Compact', 'IndexId', 'MergeWal']));
+    expect(kinds('tails')).toEqual(new Set(['OptimizeIndices', 'MergeWal']));
+    expect(kinds('all')).toEqual(new Set(['Compact', 'IndexId', 'MergeWal', 'OptimizeIndices']));
     expect(kinds(undefined)).toEqual(kinds('all'));
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { inspectReport } from '../../../src/fleet/inspect.ts';
-import { keyIndexFacts, shardFacts, storeFacts } from '../../fixtures/facts.ts';
+import { indexFacts, keyIndexFacts, shardFacts, storeFacts } from '../../fixtures/facts.ts';
 
 describe('the inspect report', () => {
   it('holds exactly the promised fields, with times in ISO-8601', () => {
@@ -11,7 +11,22 @@ describe('the inspect report', () => {
       oldestPending: 0,
       watermark: 4,
     });
-    const facts = storeFacts({ wal: { shards: [shard, shardFacts()] }, keyIndex: keyIndexFacts({ unindexedRows: 3 }) });
+    const facts = storeFacts({
+      wal: { shards: [shard, shardFacts()] },
+      keyIndex: keyIndexFacts({ unindexedRows: 3 }),
+      indexes: [
+        indexFacts({
+          name: 'id_idx',
+          kind: 'BTree',
+          columns: ['id'],
+          rowsOutside: 250,
+          uncoveredFragments: 1,
+          firstFragmentOutside: 3,
+          outsideSince: 0,
+        }),
+      ],
+      hold: { createdAt: 1, heldFragments: 2 },
+    });
     expect(inspectReport(facts)).toEqual({
       schemaVersion: 1,
       target: '/db/t.lance',
@@ -22,6 +37,21 @@ describe('the inspect report', () => {
       bytes: 1_000_000,
       keyColumn: 'id',
       keyIndex: { name: 'id_idx', kind: 'BTree', coveredFragments: 1, uncoveredFragments: 0, unindexedRows: 3 },
+      indexes: [
+        {
+          name: 'id_idx',
+          kind: 'BTree',
+          columns: ['id'],
+          segments: 1,
+          rowsOutside: 250,
+          shareOutside: 0.25,
+          uncoveredFragments: 1,
+          outsideSince: '1970-01-01T00:00:00.000Z',
+          bytes: 10_000,
+          generationsBehind: 0,
+        },
+      ],
+      hold: { since: '1970-01-01T00:00:00.001Z', heldFragments: 2 },
       wal: {
         shards: [
           {

@@ -64,6 +64,25 @@ describe('a plan', () => {
     expect(kinds([uncovered, merge])).toEqual(['IndexId', 'MergeWal']);
   });
 
+  it('leaves the extension of indexes to a compaction, and the key index to the extension', () => {
+    const indices = dueVerdict('OptimizeIndices', 'index-tail');
+    expect(kinds([indices])).toEqual(['OptimizeIndices']);
+    expect(kinds([compact, indices])).toEqual(['Compact']);
+    expect(kinds([uncovered, indices])).toEqual(['OptimizeIndices']);
+    expect(kinds([missing, indices])).toEqual(['IndexId', 'OptimizeIndices']);
+    const failing = { health: { OptimizeIndices: healthOf('OptimizeIndices', { streak: 1 }) } };
+    expect(kinds([uncovered, indices], failing)).toEqual(['IndexId', 'OptimizeIndices']);
+  });
+
+  it('takes a hold for left behind only while no task runs that may have placed it', () => {
+    const left = dueVerdict('OptimizeIndices', 'hold-left');
+    expect(kinds([left])).toEqual(['OptimizeIndices']);
+    for (const kind of ['Compact', 'IndexId'] as const) {
+      expect(kinds([left], { openTasks: [openTask(kind, { state: 'running' })] }), kind).toEqual([]);
+    }
+    expect(kinds([left], { openTasks: [openTask('MergeWal', { state: 'running' })] })).toEqual(['OptimizeIndices']);
+  });
+
   it('leaves out what is open already, in whatever state', () => {
     for (const state of ['waiting', 'queued', 'running'] as const) {
       expect(kinds([compact, merge], { openTasks: [openTask('Compact', { state })] })).toEqual(['MergeWal']);

@@ -1,10 +1,11 @@
 import { describe, expect, it } from 'vitest';
 import type { Fragment, TableManifest } from '../../../src/lance/manifest.ts';
 import {
+  boundedGroups,
   compactableFragments,
+  nextCommit,
   planPass,
   predictOptimize,
-  smallNeighbours,
 } from '../../../src/lance/rewrite-prediction.ts';
 
 const mebibyte = 1024 ** 2;
@@ -65,16 +66,45 @@ describe('what optimize() rewrites', () => {
 });
 
 describe('what the bounded way rewrites', () => {
-  it('is runs of small fragments, whatever covers them, and the half-empty ones', () => {
+  it('is runs of small fragments, and the half-empty ones', () => {
     const large = { bytes: target };
-    const runs = smallNeighbours(manifest([{}, {}, large, {}, large, { ...large, deleted: 101 }], [[0]]), target);
-    expect(runs.map((run) => run.map((fragment) => fragment.id))).toEqual([[0, 1], [5]]);
+    const { groups } = boundedGroups(manifest([{}, {}, large, {}, large, { ...large, deleted: 101 }]), limits);
+    expect(groups).toEqual([[0, 1], [5]]);
+  });
+
+  it('is never one group across a difference in what indexes cover, and a hold is no index', () => {
+    const table = manifest(repeat(4), [[0, 1]]);
+    expect(boundedGroups(table, limits).groups).toEqual([
+      [0, 1],
+      [2, 3],
+    ]);
+    const hold = { name: '__lance_upkeep_hold', fragments: new Set([0]) };
+    const held = { ...manifest(repeat(3)), indexes: [hold] } as unknown as TableManifest;
+    expect(boundedGroups(held, limits).groups).toEqual([[0, 1, 2]]);
   });
 
   it('leaves alone what is above 3/4 of the target', () => {
-    const runs = (bytes: number) => smallNeighbours(manifest(repeat(2, { bytes })), target);
-    expect(runs(target * 0.75)).toEqual([]);
-    expect(runs(target * 0.75 - 1)).toHaveLength(1);
+    const { groups: above } = boundedGroups(manifest(repeat(2, { bytes: target * 0.75 })), limits);
+    const { groups: below } = boundedGroups(manifest(repeat(2, { bytes: target * 0.75 - 1 })), limits);
+    expect([above.length, below.length]).toEqual([0, 1]);
+  });
+
+  it('leaves alone what the same pass has written, and does not join what lies on either side of it', () => {
+    const written = ({ id }: Fragment) => id === 2;
+    expect(boundedGroups(manifest(repeat(5)), limits, written).groups).toEqual([
+      [0, 1],
+      [3, 4],
+    ]);
+  });
+
+  it('comes in commits of as many groups as fit both limits together', () => {
+    const large = { bytes: target };
+    const table = manifest([{}, {}, large, {}, {}, large, {}, {}, {}]);
+    const planned = boundedGroups(table, limits);
+    expect(nextCommit(table, planned, limits)).toHaveLength(3);
+    expect(nextCommit(table, planned, { ...limits, compactMaxSourceFragments: 5 })).toHaveLength(2);
+    expect(nextCommit(table, planned, { ...limits, compactMaxBytes: 2 * mebibyte })).toEqual([[0, 1]]);
+    expect(nextCommit(table, planned, { ...limits, compactMaxBytes: 1 })).toEqual([[0, 1]]);
   });
 });
 

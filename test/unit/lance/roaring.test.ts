@@ -1,6 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, it } from 'vitest';
 import { decodeRoaring } from '../../../src/lance/roaring.ts';
+import { encodeRoaring } from '../../../src/lance/roaring-encoder.ts';
 import type { WireSource } from '../../../src/lance/wire.ts';
 
 type Kind = 'plain' | 'run';
@@ -144,5 +145,27 @@ describe('roaring', () => {
     const flags = Buffer.alloc(Math.ceil(containers / 8), 0xff);
     const bytes = Buffer.concat([words16([12347, containers - 1]), flags, words16(headers), offsets, full]);
     expect(() => decode(bytes)).toThrow(expect.objectContaining({ code: 'MANIFEST_UNSUPPORTED' }));
+  });
+});
+
+describe('a Roaring bitmap that we write', () => {
+  const source = (bytes: Uint8Array): WireSource => ({ file: 'x', bytes, code: 'MANIFEST_UNREADABLE' });
+
+  it('is read back as the same ids, whatever they are', () => {
+    const ids = fc.uniqueArray(fc.oneof(fc.nat(300), fc.nat(70_000), fc.nat({ max: 2 ** 32 - 1 })), { maxLength: 400 });
+    fc.assert(
+      fc.property(ids, (list) => {
+        const bytes = encodeRoaring(list);
+        expect(decodeRoaring(source(bytes), 0, bytes.length)).toEqual(new Set(list));
+      }),
+    );
+  });
+
+  it('is a bitmap container above 4,096 ids and an array at that number, as the format says', () => {
+    const bytesOf = (count: number) => encodeRoaring(Array.from({ length: count }, (_, id) => id)).length;
+    expect([bytesOf(4096), bytesOf(4097), bytesOf(65_536)]).toEqual([16 + 8192, 16 + 8192, 16 + 8192]);
+    const many = Array.from({ length: 70_000 }, (_, index) => index);
+    const bytes = encodeRoaring(many);
+    expect(decodeRoaring(source(bytes), 0, bytes.length)).toEqual(new Set(many));
   });
 });
