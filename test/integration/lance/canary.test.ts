@@ -1,5 +1,8 @@
 import { Index, type Table } from '@lancedb/lancedb';
 import { describe, expect, it } from 'vitest';
+import { HOLD_INDEX, holdIn } from '../../../src/lance/hold.ts';
+import { placeHold, removeHold } from '../../../src/lance/hold-commit.ts';
+import { indexCoverage } from '../../../src/lance/index-coverage.ts';
 import { readManifestFile } from '../../../src/lance/manifest-file.ts';
 import { drainShard } from '../../../src/lance/shards.ts';
 import { commitWatermark } from '../../../src/lance/watermark.ts';
@@ -13,12 +16,22 @@ import {
   text,
   type WireMessage,
 } from '../../../src/lance/wire.ts';
-import { rows } from '../../fixtures/tables.ts';
+import { createFileObjectStore } from '../../../src/local/file-object-store.ts';
+import {
+  answers,
+  createSearchTable,
+  openAnew,
+  searchRow,
+  searchRows,
+  VECTOR_INDEXES,
+  type VectorIndex,
+} from '../../fixtures/search-table.ts';
+import { headOf, rows, upsert } from '../../fixtures/tables.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 import {
   head,
   mergeIntoBase,
-  openAnew,
+  openAnew as openStory,
   seen,
   shard,
   type WalStory,
@@ -33,6 +46,9 @@ import {
  * gone through again.
  */
 
+const KINDS = Object.keys(VECTOR_INDEXES) as VectorIndex[];
+const atOnce = { beforePut: async () => undefined };
+
 async function withWords(table: Table): Promise<void> {
   await table.delete("id = 'key-000019'");
   await table.createIndex('id', { config: Index.btree(), name: 'id_idx' });
@@ -41,7 +57,7 @@ async function withWords(table: Table): Promise<void> {
 
 /** The value of n at row 3 by a full text search, which reads generations until the index has caught up. */
 async function seenByWords(story: WalStory): Promise<number[]> {
-  const query = (await openAnew(story)).query().fullTextSearch('payload', { columns: ['payload'] });
+  const query = (await openStory(story)).query().fullTextSearch('payload', { columns: ['payload'] });
   const found = await query.limit(100).toArray();
   return found.filter(({ id }) => id === 'key-000003').map(({ n }) => Number(n));
 }
@@ -97,7 +113,7 @@ describe('canary: an upgrade of LanceDB', () => {
     expect([await seen(story), await seenByWords(story)]).toEqual([101, [101]]);
     await commitWatermark(story.store, watermarkRequest(story, 1, { catchUpWhenIndexed: true }));
     expect([await seen(story), await seenByWords(story)], 'the words are not indexed yet').toEqual([500, [101]]);
-    await (await openAnew(story)).optimize();
+    await (await openStory(story)).optimize();
     expect((await head(story)).memWal?.catchUp.get('words')).toEqual(new Map([[story.shardId, 1]]));
     expect([await seen(story), await seenByWords(story)]).toEqual([500, [500]]);
   });
@@ -105,7 +121,7 @@ describe('canary: an upgrade of LanceDB', () => {
   it('still believes the catch-up that we write', async () => {
     const story = await walStory(temporaryFolder(), 1, withWords);
     await mergeIntoBase(story, 500);
-    await withWords(await openAnew(story));
+    await withWords(await openStory(story));
     await commitWatermark(story.store, watermarkRequest(story, 1));
     expect(await seenByWords(story)).toEqual([101]);
     await commitWatermark(story.store, watermarkRequest(story, 1, { catchUpWhenIndexed: true }));
@@ -114,7 +130,7 @@ describe('canary: an upgrade of LanceDB', () => {
 
   it('still keeps watermark and drain in its own commits', async () => {
     const story = await walStory(temporaryFolder(), 1, withWords);
-    const stale = await openAnew(story);
+    const stale = await openStory(story);
     await stale.countRows();
     await mergeIntoBase(story, 500);
     await commitWatermark(story.store, watermarkRequest(story, 1));
@@ -124,5 +140,71 @@ describe('canary: an upgrade of LanceDB', () => {
     expect(await watermark(story)).toBe(1);
     expect(await seen(story)).toBe(500);
     expect((await shard(story)).generations).toEqual([]);
+  });
+
+  it.each(KINDS)(
+    'still compacts only what a hold leaves free, with every index whole, beside an index %s',
+    async (kind) => {
+      const folder = temporaryFolder();
+      const target = `${folder}/t.lance`;
+      const store = createFileObjectStore(target);
+      const table = await createSearchTable(folder, 't', { fragments: 8, rowsEach: 60, vectorIndex: kind });
+      await table.delete("id = 'key-000130'");
+      const before = await answers(await openAnew(target), { base: true });
+      await placeHold(store, [2, 3, 4], atOnce);
+      await (await openAnew(target)).optimize({ cleanupOlderThan: new Date(0) });
+      const held = await headOf(target);
+      const kept = [0, 1, 5, 6, 7];
+      expect(held.fragments.map(({ id }) => id).filter((id) => id <= 7)).toEqual(kept);
+      expect(held.fragments).toHaveLength(kept.length + 1);
+      expect(indexCoverage(held).map(({ name, rowsOutside }) => [name, rowsOutside])).toEqual(
+        ['id_idx', 'label_idx', 'text_idx', 'vector_idx'].map((name) => [name, 0]),
+      );
+      await removeHold(store, atOnce);
+      expect(await answers(await openAnew(target), { base: true })).toEqual(before);
+    },
+  );
+
+  it('still extends every index over what a hold keeps, and leaves the data alone', async () => {
+    const folder = temporaryFolder();
+    const target = `${folder}/t.lance`;
+    const table = await createSearchTable(folder, 't', { fragments: 2, rowsEach: 300, vectorIndex: 'IVF_FLAT' });
+    for (let number = 0; number < 4; number += 1)
+      await table.add(searchRows(6000 + number * 5, 6005 + number * 5) as never);
+    const { fragments } = await headOf(target);
+    await placeHold(createFileObjectStore(target), [], atOnce);
+    await (await openAnew(target)).optimize({ cleanupOlderThan: new Date(0) });
+    const head = await headOf(target);
+    expect(head.fragments).toEqual(fragments);
+    expect(indexCoverage(head).filter(({ rowsOutside }) => rowsOutside > 0)).toEqual([]);
+  });
+
+  it('still lets every other call work on a table with a hold, which none of them sees', async () => {
+    const folder = temporaryFolder();
+    const target = `${folder}/t.lance`;
+    const table = await createSearchTable(folder, 't', { fragments: 3, rowsEach: 100, vectorIndex: 'IVF_FLAT' });
+    const old = await openAnew(target);
+    await old.countRows();
+    await placeHold(createFileObjectStore(target), [1], atOnce);
+    for (const handle of [await openAnew(target), old]) {
+      await handle.add(searchRows(7000, 7003) as never);
+      await handle.delete("id = 'key-007001'");
+      await handle.update({ where: "id = 'key-000001'", values: { label: 'changed' } });
+      await upsert(handle).execute([searchRow(2, 9)] as never);
+    }
+    const handle = await openAnew(target);
+    await handle.createIndex('label', { config: Index.bitmap(), name: 'label_idx', replace: true });
+    await handle.addColumns([{ name: 'extra', valueSql: 'cast(1 as int)' }]);
+    await handle.setUnenforcedPrimaryKey('id');
+    expect((await handle.listIndices()).map(({ name }) => name).sort()).toEqual([
+      'id_idx',
+      'label_idx',
+      'text_idx',
+      'vector_idx',
+    ]);
+    expect(holdIn(await headOf(target))).toBeDefined();
+    await handle.dropIndex(HOLD_INDEX);
+    expect(holdIn(await headOf(target))).toBeUndefined();
+    table.close();
   });
 });
