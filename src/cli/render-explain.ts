@@ -1,6 +1,8 @@
+import { inspectReport } from '../fleet/inspect.ts';
 import type { ExplainReport } from '../plane.ts';
 import { formatCount, formatNumberOf } from './format.ts';
 import type { Paint } from './paint.ts';
+import { renderIndexes } from './render-stores.ts';
 import { type Cell, type Column, oneLine, renderTable } from './render-table.ts';
 import { renderTasks } from './render-tasks.ts';
 
@@ -32,7 +34,9 @@ export function renderExplain(report: ExplainReport, paint: Paint): string {
     verdict.due ? { text: 'due', paint: paint.strong } : 'not due',
     verdict.because,
   ]);
-  const parts = [`${head.join('\n')}\n`, renderTable(COLUMNS, verdicts), `plan\n${planLines(report)}`];
+  const parts = [`${head.join('\n')}\n`, renderTable(COLUMNS, verdicts)];
+  if (facts.indexes.length > 0) parts.push(renderIndexes(inspectReport(facts)));
+  parts.push(`plan\n${planLines(report)}`);
   if (report.openTasks.length > 0) parts.push(`open tasks\n${renderTasks(report.openTasks, paint)}`);
   if (report.because.length > 0) parts.push(`${report.because.map((sentence) => `- ${oneLine(sentence)}\n`).join('')}`);
   return parts.join('\n');

@@ -53,7 +53,8 @@ function describeWal(shards: Shards): string {
   return `${formatNumberOf(shards.length, 'shard')}, ${pending}`;
 }
 
-function renderIndexes({ indexes }: InspectReport): string {
+/** One line an index: kind, segments and the rows outside of it. */
+export function renderIndexes({ indexes }: InspectReport): string {
   const columns: Column[] = [
     { title: 'index' },
     { title: 'kind' },

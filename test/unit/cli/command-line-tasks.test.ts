@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import type { ExplainReport, SendRequest } from '../../../src/plane.ts';
+import { indexFacts } from '../../fixtures/facts.ts';
 import { type RunSetting, run as runIn, taskReport } from './fake-plane.ts';
 
 let folder: string;
@@ -86,7 +87,9 @@ describe('explain', () => {
     bytes: 1,
     keyColumn: 'id',
     keyIndex: null,
-    indexes: [],
+    indexes: [
+      indexFacts({ name: 'words', kind: 'Inverted', columns: ['text'], segments: 2, rowsOutside: 40, outsideSince: 0 }),
+    ],
     hold: null,
     wal: null,
   };
@@ -125,6 +128,7 @@ describe('explain', () => {
     expect(code).toBe(0);
     expect(stdout).toMatch(/fragments-small +Compact +40 +16 +fragments +due +40 fragments are small\./);
     expect(stdout).toMatch(/deleted-share +Compact +0\.123 +0\.2 +share +not due +Few are deleted\./);
+    expect(stdout).toMatch(/words +Inverted +text +2 +40 \(1 %\) +1970-01-01T00:00:00\.000Z/);
     expect(stdout).toContain('plan\n  Compact: fragments-small\n');
     expect(stdout).toContain('- No run is going on.\n');
   });
