@@ -1,7 +1,7 @@
 import type { Health, Task, TaskKind, TaskRequest } from '../tasks/task.ts';
 import { hasEnded } from '../tasks/task.ts';
 import type { Verdict } from './demand.ts';
-import { brokenIndexes } from './demand-indexes.ts';
+import { brokenIndexes, manySegments } from './demand-indexes.ts';
 import type { StoreFacts } from './facts.ts';
 import { holdLeft } from './hold-left.ts';
 import { runsUnderHold } from './plan.ts';
@@ -48,7 +48,7 @@ type Attention = Pick<BecauseInput, 'facts' | 'health' | 'now' | 'openTasks'>;
 export function needsAttention({ facts, health, now, openTasks }: Attention): boolean {
   if (facts === undefined || facts.error !== undefined || facts.tooLargeFragments > 0) return true;
   if (facts.hold !== null && !runsUnderHold(openTasks)) return true;
-  if (brokenIndexes(facts, { health, now }).length > 0) return true;
+  if (brokenIndexes(facts, { health, now }).length > 0 || manySegments(facts).length > 0) return true;
   return Object.values(health).some(
     (one) =>
       (one.cooldownUntil !== undefined && one.cooldownUntil > now) ||
@@ -64,6 +64,11 @@ function indexSentences({ facts, health, openTasks, now }: BecauseInput): string
   const sentences = problems
     .filter(({ subject }) => broken.includes(subject))
     .map(({ code, message, next }) => `${code}: ${message}${next === undefined ? '' : ` ${next}`}`);
+  for (const { name, segments } of manySegments(facts)) {
+    sentences.push(
+      `INDEX_SEGMENTS: The index ${name} has ${segments} segments: a search reads all of them, and compaction never combines what different ones cover. Build it anew with its own parameters (createIndex with replace: true).`,
+    );
+  }
   if (facts.hold === null || runsUnderHold(openTasks)) return sentences;
   const { code, message } = holdLeft(facts.hold.createdAt);
   return [...sentences, `${code}: ${message}`];

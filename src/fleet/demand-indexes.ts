@@ -34,6 +34,14 @@ export function brokenIndexes({ indexes }: StoreFacts, { health, now }: Pick<Dem
   return last.problems.map(({ subject }) => subject).filter((name) => behind.has(name));
 }
 
+/** From so many segments on, each search pays for all of them, and fragments of different segments are never combined. */
+const MANY_SEGMENTS = 32;
+
+/** Indexes that are worth a new build by their owner, who alone knows their parameters. */
+export function manySegments({ indexes }: Pick<StoreFacts, 'indexes'>): readonly IndexFacts[] {
+  return indexes.filter(({ segments }) => segments >= MANY_SEGMENTS);
+}
+
 function rows(indexes: readonly IndexFacts[], settled: boolean, aside: string, { settings }: DemandInput): Verdict {
   const threshold = settings.indexMaxRowsOutside;
   const worst = worstOf(indexes);

@@ -150,4 +150,14 @@ describe('attention', () => {
     const repaired = storeFacts({ indexes: [indexFacts({ name: 'words' })] });
     expect(needsAttention({ facts: repaired, health, now, openTasks: [] })).toBe(false);
   });
+
+  it('is asked for an index of many segments, which only its owner can build anew', () => {
+    const facts = storeFacts({ indexes: [indexFacts({ segments: 32 })] });
+    expect(needsAttention({ facts, health: {}, now, openTasks: [] })).toBe(true);
+    expect(sentences({ facts })).toEqual([
+      expect.stringMatching(/^INDEX_SEGMENTS: The index vector_idx has 32 segments/),
+    ]);
+    const few = storeFacts({ indexes: [indexFacts({ segments: 31 })] });
+    expect(needsAttention({ facts: few, health: {}, now, openTasks: [] })).toBe(false);
+  });
 });
