@@ -1,3 +1,4 @@
+import { OTHER_COLUMN } from '../lance/key-index.ts';
 import type { IndexFacts, StoreFacts } from './facts.ts';
 import type { DemandInput, Verdict } from './verdict.ts';
 import { count, duration, percent } from './wording.ts';
@@ -10,7 +11,10 @@ const TRY_AGAIN_MS = 24 * 3_600_000;
  * generations that wait for an index; a hold that was left behind.
  */
 export function indexVerdicts(facts: StoreFacts, input: DemandInput): readonly Verdict[] {
-  const others = facts.indexes.filter(({ name }) => !facts.keyIndex?.exact || name !== facts.keyIndex.name);
+  const { keyIndex } = facts;
+  // An IndexId also replaces an index of another kind in its place; one that only has its name is like any other.
+  const ofKey = keyIndex === null || keyIndex.kind === OTHER_COLUMN ? undefined : keyIndex.name;
+  const others = facts.indexes.filter(({ name }) => name !== ofKey);
   const broken = brokenIndexes(facts, input);
   const indexes = others.filter(({ name }) => !broken.includes(name));
   const last = input.health.OptimizeIndices?.lastSuccess;

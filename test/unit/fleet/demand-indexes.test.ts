@@ -41,11 +41,13 @@ describe('the rules of indexes', () => {
     expect(due({ indexes: old }, { sweep: 'compaction' })).toEqual(['index-tail']);
   });
 
-  it('leave the BTree on the key to the rules of its own, but not an index of another kind in its place', () => {
+  it('leave the index on the key to the rules of its own, but not one on another column under its name', () => {
     const behind = [outside(500, { name: 'id_idx', kind: 'BTree' })];
     expect(due({ indexes: behind }, { sweep: 'all' })).toEqual([]);
     const bitmap = keyIndexFacts({ kind: 'Bitmap', exact: false });
-    expect(due({ indexes: behind, keyIndex: bitmap }, { sweep: 'all' })).toEqual(['index-share', 'index-tail']);
+    expect(due({ indexes: behind, keyIndex: bitmap }, { sweep: 'all' })).toEqual([]);
+    const other = keyIndexFacts({ kind: 'OtherColumn', exact: false });
+    expect(due({ indexes: behind, keyIndex: other }, { sweep: 'all' })).toEqual(['index-share', 'index-tail']);
   });
 
   it('let merged generations go that wait for an index', () => {
