@@ -7,8 +7,15 @@ import { compactBench } from './compact.ts';
 import { drainBench } from './drain.ts';
 import { gateBench } from './gate.ts';
 import { mergeBench } from './merge.ts';
+import { startBench } from './start.ts';
 
-const benches: Record<string, Bench> = { merge: mergeBench, gate: gateBench, drain: drainBench, compact: compactBench };
+const benches: Record<string, Bench> = {
+  merge: mergeBench,
+  gate: gateBench,
+  drain: drainBench,
+  compact: compactBench,
+  start: startBench,
+};
 const file = fileURLToPath(new URL('../docs/benchmarks.md', import.meta.url));
 
 const names = process.argv.slice(2);

@@ -23,7 +23,7 @@ async function onOneMachine(): Promise<Record<string, unknown>> {
       ledgerFile: join(directory, 'ledger.sqlite'),
       settings: loadSettings({}),
     });
-    const { stores } = await plane.run({ once: true, signal: AbortSignal.timeout(60_000) });
+    const { stores } = await plane.run({ once: true, signal: new AbortController().signal });
     await plane.close();
     return Object.fromEntries(
       fleet.tables.map(({ name, target }) => [name, stateOf(stores.find((store) => store.target === target) as never)]),

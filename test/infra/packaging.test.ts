@@ -37,12 +37,6 @@ async function beside(folder: string, script: string, environment: Record<string
   return stdout;
 }
 
-const SINCE_START = 'process.stdout.write(String(Date.now() - performance.timeOrigin));';
-const READY_WITHIN_MS = 300;
-/** What Node alone takes on a machine that has nothing else to do; a busy one gets as much more as that takes longer. */
-const BARE_START_MS = 40;
-const TRIES = 12;
-
 describe('the light functions', () => {
   it.each(LIGHT)('%s is below 2 MB', (name) => {
     const unzipped = unzippedBytes(bundleFunction(name));
@@ -50,19 +44,11 @@ describe('the light functions', () => {
     expect(unzipped).toBeLessThan(2_000_000);
   });
 
-  it.each(LIGHT)('%s is ready within 300 ms as a process', async (name) => {
+  it.each(LIGHT)('%s is ready as a process with no package beside it', async (name) => {
     const { environment } = await createCloudStack();
-    const folder = taskFolder(name);
-    const best = { bare: Number.POSITIVE_INFINITY, ready: Number.POSITIVE_INFINITY };
-    const allowed = () => READY_WITHIN_MS * Math.max(1, best.bare / BARE_START_MS);
-    for (let count = 0; count < TRIES && best.ready >= READY_WITHIN_MS; count += 1) {
-      best.bare = Math.min(best.bare, Number(await beside(folder, SINCE_START, environment)));
-      best.ready = Math.min(
-        best.ready,
-        Number(await beside(folder, `await import(HANDLER);${SINCE_START}`, environment)),
-      );
-    }
-    expect(best.ready).toBeLessThan(allowed());
+    // How long that takes is measured by `npm run bench -- start`.
+    const script = 'const { handler } = await import(HANDLER); process.stdout.write(typeof handler);';
+    expect(await beside(taskFolder(name), script, environment)).toBe('function');
   });
 });
 
@@ -96,9 +82,13 @@ describe('the native layer', () => {
   });
 
   it('is known by the versions in it: the same again without any work', () => {
-    const start = performance.now();
+    const identity = () => {
+      const { ino, ctimeNs } = statSync(layer.folder, { bigint: true });
+      return { ino, ctimeNs };
+    };
+    const before = identity();
     expect(nativeLayer('x86_64')).toEqual(layer);
-    expect(performance.now() - start).toBeLessThan(1_000);
+    expect(identity()).toEqual(before);
   });
 
   it.each(NATIVE_FUNCTIONS)('gives %s a LanceDB that works, which is not loaded before it is needed', async (name) => {

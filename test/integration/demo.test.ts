@@ -26,21 +26,14 @@ async function fragmentsOf(directory: string, name: string): Promise<number> {
 describe('the demo fleet', () => {
   let parent: string;
   let fleet: DemoFleet;
-  let buildMs: number;
 
   beforeAll(async () => {
     parent = await mkdtemp(join(tmpdir(), 'upkeep-demo-'));
-    const began = performance.now();
     fleet = await buildDemoFleet(join(parent, 'fleet'));
-    buildMs = performance.now() - began;
   });
 
   afterAll(async () => {
     await rm(parent, { recursive: true, force: true });
-  });
-
-  it('is built in less than 20 seconds', () => {
-    expect(buildMs).toBeLessThan(20_000);
   });
 
   it('reads as expected through an ordinary query before any maintenance', async () => {

@@ -6,10 +6,9 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { fileURLToPath } from 'node:url';
 
 const EMULATOR = join(dirname(fileURLToPath(import.meta.resolve('amplify-dynamodb-simulator'))), 'emulator');
-const READY_WITHIN_MS = 60_000;
 
-/** Java dies with this shell, and the shell with the pipe on its stdin: whatever happens to us, nothing is left running. */
-const TIED_TO_STDIN = 'exec 3<&0; "$@" </dev/null 3<&- & pid=$!; cat <&3 >/dev/null; kill -9 $pid';
+/** Java dies with the pipe on the shell's stdin, and the shell with Java: whatever happens to us, nothing is left running. */
+const TIED_TO_STDIN = 'exec 3<&0; "$@" </dev/null 3<&- & pid=$!; { cat <&3 >/dev/null; kill -9 $pid; } & wait $pid';
 
 export interface DynamoDbLocal {
   readonly endpoint: string;
@@ -35,7 +34,7 @@ export async function startDynamoDbLocal(): Promise<DynamoDbLocal> {
     stdio: ['pipe', 'ignore', 'ignore'],
   });
   const endpoint = `http://127.0.0.1:${port}`;
-  await untilAnswering(endpoint);
+  await untilAnswering(endpoint, shell);
   return { endpoint, stop: () => stopped(shell) };
 }
 
@@ -61,15 +60,14 @@ function runs(command: string, words: readonly string[]): boolean {
   }
 }
 
-async function untilAnswering(endpoint: string): Promise<void> {
-  const end = Date.now() + READY_WITHIN_MS;
+async function untilAnswering(endpoint: string, shell: ChildProcess): Promise<void> {
   for (;;) {
     try {
       // Any HTTP answer will do; without credentials it is a refusal.
       await fetch(endpoint, { signal: AbortSignal.timeout(2_000) });
       return;
     } catch (error) {
-      if (Date.now() > end) throw new Error('DynamoDB Local did not start.', { cause: error });
+      if (shell.exitCode !== null) throw new Error('DynamoDB Local did not start.', { cause: error });
       await sleep(100);
     }
   }
