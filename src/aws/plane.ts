@@ -4,7 +4,8 @@ import { type Control, createControl } from '../control.ts';
 import { UpkeepError } from '../errors.ts';
 import { canonicalRoot, canonicalTarget } from '../fleet/targets.ts';
 import { type Plane, type ProgressEvent, type RunReport, SCHEMA_VERSION } from '../plane.ts';
-import { hasEnded, TASK_KINDS } from '../tasks/task.ts';
+import { isAtRest } from '../tasks/at-rest.ts';
+import { TASK_KINDS } from '../tasks/task.ts';
 import { createViews, taskReport, type Views } from '../views.ts';
 import type { AwsEnvironment } from './clients.ts';
 import { type Cloud, type CloudParts, openCloud } from './cloud.ts';
@@ -123,7 +124,7 @@ class StackPlane implements Plane {
     let told = '';
     while (!signal.aborted) {
       const task = await lifecycle.getTask(taskId);
-      if (!task || hasEnded(task.state)) return;
+      if (!task || (await isAtRest(lifecycle, taskId, this.#cloud.clock.now()))) return;
       if (task.state !== told) {
         told = task.state;
         const { target, kind } = task;

@@ -8,9 +8,10 @@ import { claimRoot, OWNER_KEY, refuseForeignRelatives } from '../fleet/root-owne
 import { canonicalRoot, canonicalTarget } from '../fleet/targets.ts';
 import { createPipeline, type Pipeline } from '../pipeline.ts';
 import { type InspectReport, type Plane, type ProgressEvent, type RunReport, SCHEMA_VERSION } from '../plane.ts';
+import { isAtRest } from '../tasks/at-rest.ts';
 import { ledgerId } from '../tasks/ledger-id.ts';
 import { systemClock } from '../tasks/system-clock.ts';
-import { hasEnded, TASK_KINDS, type Task } from '../tasks/task.ts';
+import { TASK_KINDS, type Task } from '../tasks/task.ts';
 import { createViews, taskReport, type Views } from '../views.ts';
 import { createLancedb } from '../work/lancedb.ts';
 import { holderGone, processIdentity } from './process-identity.ts';
@@ -188,12 +189,7 @@ class LocalPlane implements Plane {
   async #waitFor(taskId: string, signal: AbortSignal): Promise<void> {
     const { lifecycle } = this.#pipeline;
     await lifecycle.recover();
-    let ended = false;
-    await this.#pump(signal).until(async () => {
-      const task = await lifecycle.getTask(taskId);
-      ended = task === undefined || hasEnded(task.state);
-      return ended || (task?.notBefore !== undefined && task.notBefore > systemClock.now() + 10_000);
-    });
+    await this.#pump(signal).until(() => isAtRest(lifecycle, taskId, systemClock.now()));
   }
 
   #pump(signal: AbortSignal): Pump {

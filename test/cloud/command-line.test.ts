@@ -6,6 +6,7 @@ import { outputsOf, ROOTS_OUTPUT } from '../../src/aws/names.ts';
 import { cloudEnvironment, newBucket, s3Client } from '../fixtures/cloud.ts';
 import { CloudFleet } from '../fixtures/cloud-fleet.ts';
 import { startCloudFormation } from '../fixtures/cloudformation.ts';
+import { compileCache } from '../fixtures/command.ts';
 import { buildFleet, misread } from '../fixtures/fleet-on-s3.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 
@@ -19,7 +20,7 @@ interface Ran {
 
 /** The real command line, with nothing in its environment but what is given. */
 async function lanceUpkeep(words: readonly string[], environment: Readonly<Record<string, string>>): Promise<Ran> {
-  const env = { PATH: process.env.PATH, HOME: temporaryFolder(), NO_COLOR: '1', ...environment };
+  const env = { PATH: process.env.PATH, HOME: temporaryFolder(), NO_COLOR: '1', ...compileCache, ...environment };
   try {
     const { stdout, stderr } = await promisify(execFile)(process.execPath, ['--no-warnings', MAIN, ...words], { env });
     return { code: 0, stdout, stderr };
@@ -89,6 +90,30 @@ describe('the command line with a stack', () => {
 
     expect(await waiting).toMatchObject({ code: 0 });
     expect(JSON.parse((await waiting).stdout).task).toMatchObject({ kind: 'MergeWal', state: 'done' });
+  });
+
+  it('runs a task that waits for its next try at once with --force, and waits for it', async () => {
+    const target = fleet.target('fragmented');
+    const { lifecycle } = fleet.control;
+    const { taskId } = await lifecycle.admit({ kind: 'MergeWal', target });
+    const claimed = await lifecycle.claim({ taskId, claimId: 'failing', holder: 'somebody' });
+    if (claimed.outcome !== 'claimed') throw new Error(`The task is ${claimed.outcome}.`);
+    const error = { code: 'STORE_IO', message: 'The disk was away.', disposition: 'failure' as const };
+    await lifecycle.settle(claimed.claim, { end: 'error', error });
+    await fleet.sources.drain();
+    const unforced = await onStack('send', 'MergeWal', target, '--wait', '--json');
+    expect(unforced).toMatchObject({ code: 1, stderr: expect.stringContaining('It is tried again at') });
+    expect(JSON.parse(unforced.stdout).task).toMatchObject({ id: taskId, state: 'queued', attempts: 1 });
+
+    const forced = onStack('send', 'MergeWal', target, '--force', '--wait', '--json');
+    let over = false;
+    void forced.finally(() => {
+      over = true;
+    });
+    while (!over) await fleet.sources.drain();
+
+    expect((await forced).code).toBe(0);
+    expect(JSON.parse((await forced).stdout).task).toMatchObject({ id: taskId, state: 'done', attempts: 2 });
   });
 
   it('lists, shows and redrives dead letters', async () => {

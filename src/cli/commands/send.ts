@@ -32,7 +32,7 @@ export function declareSend(program: Command, invoke: Invoke): void {
     .argument('<target>', 'path or URI of a table (*.lance)')
     .option('--depends-on <id...>', 'ids of tasks that have to be done before')
     .option('--force', 'pass a cooldown once')
-    .option('--wait', 'return when the task has ended, with its outcome as exit code')
+    .option('--wait', 'return when the task has ended or has to wait for its next try, with its outcome as exit code')
     .option('--json', 'print one JSON object')
     .addHelpText('after', EXAMPLES);
   command.action((kind: TaskKind, named: string, options: SendOptions) =>
@@ -58,5 +58,9 @@ function summary(report: SendReport, wait: boolean): string {
     return `${joined}${task.kind} is ${task.state}; "lance-upkeep run" or "send --wait" does the work.`;
   }
   const outcome = describeOutcome(task);
-  return `${joined}${task.kind} is ${task.state}${outcome === '' ? '' : `: ${outcome}`}`;
+  const again =
+    task.state === 'queued' && task.notBefore !== null && task.error !== null
+      ? ` It is tried again at ${task.notBefore}; "--force" tries it now.`
+      : '';
+  return `${joined}${task.kind} is ${task.state}${outcome === '' ? '' : `: ${outcome}`}${again}`;
 }

@@ -1,0 +1,33 @@
+import type { Lifecycle } from './api.ts';
+import { hasEnded, type Task } from './task.ts';
+
+type Reader = Pick<Lifecycle, 'getTask' | 'health' | 'openTasks'>;
+
+/** A wait this short is sat out. */
+const PATIENCE_MS = 10_000;
+
+/**
+ * True when waiting for a task leads nowhere for now: it has ended, or it may not run for some time, or something that has to go before it
+ * may not. A forced task has no such time, until its attempt has failed.
+ */
+export async function isAtRest(lifecycle: Reader, taskId: string, now: number): Promise<boolean> {
+  const task = await lifecycle.getTask(taskId);
+  return task === undefined || hasEnded(task.state) || waits(lifecycle, task, now);
+}
+
+async function waits(lifecycle: Reader, task: Task, now: number): Promise<boolean> {
+  if (task.state === 'running') return false;
+  for (const before of await goingBefore(lifecycle, task)) if (await waits(lifecycle, before, now)) return true;
+  if (task.state === 'waiting' || task.force) return false;
+  const { cooldownUntil = 0 } = (await lifecycle.health(task.target))[task.kind];
+  return Math.max(task.notBefore ?? 0, cooldownUntil) > now + PATIENCE_MS;
+}
+
+/** What it depends on, and the task of its kind that began before it. One that has ended is about to be told. */
+async function goingBefore(lifecycle: Reader, { id, kind, target, undone }: Task): Promise<readonly Task[]> {
+  const dependencies = await Promise.all(undone.map((dependency) => lifecycle.getTask(dependency)));
+  const current = (await lifecycle.openTasks(target)).find((open) => open.kind === kind && open.attempts > 0);
+  return [...dependencies, current].flatMap((task) =>
+    task === undefined || task.id === id || hasEnded(task.state) ? [] : [task],
+  );
+}
