@@ -1,16 +1,15 @@
-import { renameSync, writeFileSync } from 'node:fs';
+import { existsSync, renameSync, writeFileSync } from 'node:fs';
 import { connect } from '@lancedb/lancedb';
 import { flushGeneration, type PlainRow, row } from '../fixtures/tables.ts';
 
 /**
  * A writer as users run one: upserts through the MemWAL and closes a generation, again and again, on one handle.
- * Arguments: database, table, milliseconds to run, keys, and a file that always holds what has been flushed so far.
- * Prints one JSON line at its end: {generations, error}.
+ * Arguments: database, table, keys, a file that always holds what has been flushed so far, and one whose existence ends the loop.
+ * Tells each generation on stderr, and prints one JSON line at its end: {generations, error}.
  */
-const [database, name, runMs, keys, flushedFile] = process.argv.slice(2) as [string, string, string, string, string];
+const [database, name, keys, flushedFile, stopFile] = process.argv.slice(2) as [string, string, string, string, string];
 const table = await (await connect(database)).openTable(name);
 const flushed: Record<string, number> = {};
-const end = Date.now() + Number(runMs);
 let generations = 0;
 let error: string | null = null;
 // A small generator of its own, so that a run can be repeated.
@@ -20,7 +19,7 @@ function next(below: number): number {
   return state % below;
 }
 try {
-  for (let n = 1; Date.now() < end; n += 1) {
+  for (let n = 1; !existsSync(stopFile); n += 1) {
     const chosen = new Map<string, PlainRow>();
     for (let index = 0; index < 20; index += 1) {
       const r = row(next(Number(keys)), n);
@@ -29,6 +28,7 @@ try {
     await flushGeneration(table, [...chosen.values()]);
     for (const r of chosen.values()) flushed[r.id] = n;
     generations += 1;
+    process.stderr.write(`generation ${n}\n`);
     writeFileSync(`${flushedFile}.part`, JSON.stringify(flushed));
     renameSync(`${flushedFile}.part`, flushedFile);
   }

@@ -4,7 +4,7 @@ import { readRows, row } from '../fixtures/tables.ts';
 /**
  * A reader as users run one: opens the table afresh, reads all rows through the LSM path and checks every one.
  * Arguments: target, file with what was flushed before the read began, file whose existence ends the loop.
- * Prints one JSON line at its end: {reads, wrong: [...]}.
+ * Tells each read on stderr, and prints one JSON line at its end: {reads, wrong: [...]}.
  */
 const [target, flushedFile, stopFile] = process.argv.slice(2) as [string, string, string];
 const wrong: string[] = [];
@@ -25,6 +25,7 @@ while (!existsSync(stopFile) && wrong.length < 20) {
     wrong.push(`the read failed: ${error}`);
   }
   reads += 1;
+  process.stderr.write(`read ${reads}\n`);
 }
 process.stdout.write(`${JSON.stringify({ reads, wrong })}\n`);
 

@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { dirname } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { compileCache } from '../../fixtures/command.ts';
 import type { Invocation, Outcome } from './function-host.ts';
 
 const HOST = fileURLToPath(new URL('./function-host.ts', import.meta.url));
@@ -70,7 +71,7 @@ export class DeployedFunction {
   #start(): ChildProcess {
     const { file, exported, environment } = this.options;
     const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', HOST, file, exported], {
-      env: { ...environment },
+      env: { ...compileCache, ...environment },
       // As on Lambda, where the code lies.
       cwd: dirname(file),
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
