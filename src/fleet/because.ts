@@ -38,6 +38,7 @@ export function because(input: BecauseInput): readonly string[] {
     ...indexSentences(input),
     ...open.map((task) => taskSentence(task, input)),
     ...dueSentences(open, input),
+    ...failureSentences(open, input),
   ];
   return sentences.length > 0 ? sentences : ['Nothing is due and no task is open.'];
 }
@@ -76,6 +77,19 @@ function indexSentences({ facts, health, openTasks, now }: BecauseInput): string
 
 function storeSentences({ facts }: BecauseInput): string[] {
   if (facts === undefined) return ['The store has not been read yet; the next sweep does.'];
+  return [...errorSentences(facts), ...budgetSentences(facts)];
+}
+
+/** What no pass can do within the settings. */
+function budgetSentences({ tooLargeFragments }: StoreFacts): string[] {
+  if (tooLargeFragments === 0) return [];
+  const verb = tooLargeFragments === 1 ? 'needs' : 'need';
+  return [
+    `${count(tooLargeFragments, 'fragment')} ${verb} a rewrite beyond COMPACT_MAX_BYTES, so no compaction takes them. Raise COMPACT_MAX_BYTES.`,
+  ];
+}
+
+function errorSentences(facts: StoreFacts): string[] {
   if (facts.error === undefined) return [];
   const { code, message, next } = facts.error;
   const age =
@@ -126,6 +140,20 @@ function dueSentences(open: readonly Task[], { verdicts, plan, health, now }: Be
   });
 }
 
+/** What failed here and is neither open nor due: the reason for attention would stand nowhere else. */
+function failureSentences(open: readonly Task[], { verdicts, health, now }: BecauseInput): string[] {
+  const told = new Set([...open.map(({ kind }) => kind), ...verdicts.flatMap(({ due, kind }) => (due ? [kind] : []))]);
+  return Object.values(health).flatMap((one) => {
+    if (told.has(one.kind) || one.streak === 0) return [];
+    if (one.lastFailure?.error.disposition === 'permanent') {
+      const { code, message, next } = one.lastFailure.error;
+      return [`${one.kind} has failed for good with ${code}: ${message}${next === undefined ? '' : ` ${next}`}`];
+    }
+    const until = one.cooldownUntil ?? 0;
+    return until > now ? [cooling(one.kind, one, until, now)] : [];
+  });
+}
+
 function lastFailure(health: Health | undefined): string {
   if (!health?.streak || health.lastFailure === undefined) return '';
   const { code, message, next } = health.lastFailure.error;
@@ -133,7 +161,9 @@ function lastFailure(health: Health | undefined): string {
 }
 
 function cooling(kind: TaskKind, health: Health | undefined, until: number, now: number): string {
-  const last = health?.lastFailure === undefined ? '' : `, the last time with ${health.lastFailure.error.code}`;
+  const { code, next } = health?.lastFailure?.error ?? {};
+  const last = code === undefined ? '' : `, the last time with ${code}`;
+  const repair = next === undefined ? '' : ` ${next}`;
   const failures = count(health?.streak ?? 0, 'time');
-  return `${kind} failed ${failures} in a row here${last}: it cools down for another ${duration(until - now)} (\`lance-upkeep send --force\` passes that).`;
+  return `${kind} failed ${failures} in a row here${last}: it cools down for another ${duration(until - now)} (\`lance-upkeep send --force\` passes that).${repair}`;
 }

@@ -104,6 +104,42 @@ describe('"why is it not running?"', () => {
   });
 });
 
+describe('a store that needs attention', () => {
+  const error = {
+    code: 'DUPLICATE_KEYS',
+    message: 'Two rows have id = 7.',
+    next: 'Delete one of them.',
+    disposition: 'permanent',
+  } as const;
+
+  it('names the code and the repair of a permanent failure, also when nothing is due and no task is open', () => {
+    const failed = healthOf('MergeWal', { streak: 1, lastFailure: { at: now, taskId: 'm', error } });
+    const health = { MergeWal: failed };
+    expect(needsAttention({ facts: storeFacts(), health, now })).toBe(true);
+    expect(sentences({ health })).toEqual([
+      'MergeWal has failed for good with DUPLICATE_KEYS: Two rows have id = 7. Delete one of them.',
+    ]);
+    expect(sentences({ health, verdicts: [{ ...due, kind: 'MergeWal' }] })).toEqual([
+      expect.stringContaining('Delete one of them.'),
+    ]);
+  });
+
+  it('names the repair of what cools down, whether its task is open or not', () => {
+    const lastFailure = { at: now, taskId: 'c', error: { ...error, disposition: 'failure' as const } };
+    const health = { Compact: { ...failing, lastFailure } };
+    for (const openTasks of [[], [openTask('Compact')]]) {
+      const [sentence] = sentences({ health, openTasks });
+      expect(sentence).toMatch(/DUPLICATE_KEYS.*cools down.*Delete one of them\./);
+    }
+  });
+
+  it('names the setting that fragments are too large for', () => {
+    expect(sentences({ facts: storeFacts({ tooLargeFragments: 3 }) })).toEqual([
+      '3 fragments need a rewrite beyond COMPACT_MAX_BYTES, so no compaction takes them. Raise COMPACT_MAX_BYTES.',
+    ]);
+  });
+});
+
 describe('attention', () => {
   it('is asked for a store that cannot be read, is damaged, holds what no pass can do, or cools down', () => {
     const error = { code: 'X', message: 'x', disposition: 'permanent' } as const;
