@@ -1,7 +1,8 @@
 import type { ErrorRecord } from './errors.ts';
 import type { Verdict } from './fleet/demand.ts';
 import type { StoreFacts } from './fleet/facts.ts';
-import type { TaskKind, TaskRequest, TaskState, WorkResult } from './tasks/task.ts';
+import type { PlannedRequest } from './fleet/plan.ts';
+import type { TaskKind, TaskState, WorkResult } from './tasks/task.ts';
 
 /** The JSON shapes below carry this number; it grows when a field changes its meaning or goes away. */
 export const SCHEMA_VERSION = 1;
@@ -97,7 +98,7 @@ export interface ExplainReport {
   readonly target: string;
   readonly facts: StoreFacts;
   readonly verdicts: readonly Verdict[];
-  readonly plan: readonly TaskRequest[];
+  readonly plan: readonly PlannedRequest[];
   readonly openTasks: readonly TaskReport[];
   readonly because: readonly string[];
 }

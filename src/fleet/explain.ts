@@ -1,12 +1,12 @@
 import type { Settings } from '../config.ts';
 import type { ObjectStore } from '../lance/object-store.ts';
 import type { Clock } from '../tasks/ports.ts';
-import type { Task, TaskRequest } from '../tasks/task.ts';
+import type { Task } from '../tasks/task.ts';
 import { because, needsAttention } from './because.ts';
 import { demand, type Verdict } from './demand.ts';
 import type { StoreFacts } from './facts.ts';
 import { observe } from './observe.ts';
-import { plan } from './plan.ts';
+import { type PlannedRequest, plan } from './plan.ts';
 import type { FleetLedger } from './sweep-ledger.ts';
 
 export interface ExplainOptions {
@@ -23,7 +23,7 @@ export interface Explanation {
   readonly facts: StoreFacts;
   readonly verdicts: readonly Verdict[];
   /** What the next sweep would ask for. */
-  readonly plan: readonly TaskRequest[];
+  readonly plan: readonly PlannedRequest[];
   readonly openTasks: readonly Task[];
   readonly because: readonly string[];
   readonly attention: boolean;
@@ -71,7 +71,9 @@ function judge(input: LedgerView & { facts: StoreFacts | undefined; settings: Se
   const { facts } = input;
   const verdicts = facts === undefined ? [] : demand(facts, input);
   const requests =
-    facts === undefined ? [] : plan(facts.target, verdicts, { ...input, versionTimestamp: facts.versionTimestamp });
+    facts === undefined
+      ? []
+      : plan(facts.target, verdicts, { ...input, facts, versionTimestamp: facts.versionTimestamp });
   const sentences = because({ ...input, verdicts, plan: requests });
   return { verdicts, plan: requests, because: sentences, attention: needsAttention(input) };
 }

@@ -1,7 +1,10 @@
 import type { Settings } from '../config.ts';
 import type { Health, Task, TaskKind, TaskRequest } from '../tasks/task.ts';
 import { hasEnded } from '../tasks/task.ts';
+import { isCauseGone } from './cause-gone.ts';
 import type { Verdict } from './demand.ts';
+import { keyIndexVerdicts } from './demand-key-index.ts';
+import type { StoreFacts } from './facts.ts';
 
 export type PlanSettings = Pick<Settings, 'indexAfterCompaction' | 'indexBeforeMerge'>;
 
@@ -12,6 +15,13 @@ export interface PlanInput {
   /** Time of the base table's newest version and the time now, epoch milliseconds: what a permanent failure is held against. */
   readonly versionTimestamp?: number;
   readonly now?: number;
+  /** What the verdicts were made of. */
+  readonly facts?: StoreFacts;
+}
+
+export interface PlannedRequest extends TaskRequest {
+  /** Kinds whose task on the same target has to be done before, whether this plan asks for it or it is open already. */
+  readonly after?: readonly TaskKind[];
 }
 
 /** A mended cause need not show in the table's version, so a permanent failure is tried again after this long all the same. */
@@ -23,8 +33,10 @@ const PERMANENT_AGAIN_MS = 6 * 3_600_000;
  * more behind it. So is what another task brings, unless that kind fails on this store: a compaction extends every index and is
  * followed by an IndexId, a merge builds a missing or wrong key index first (but extends none), and an OptimizeIndices extends the
  * key's index with the others. A hold is left behind only if no task runs that may have placed it.
+ * A merge that must not build the index itself waits for the IndexId, in whichever sweep it is asked for.
+ * What failed for a cause that is gone is asked for with force, an open task that waits for its next try included.
  */
-export function plan(target: string, verdicts: readonly Verdict[], input: PlanInput): readonly TaskRequest[] {
+export function plan(target: string, verdicts: readonly Verdict[], input: PlanInput): readonly PlannedRequest[] {
   const open = new Set(input.openTasks.filter((task) => !hasEnded(task.state)).map((task) => task.kind));
   const running = runsUnderHold(input.openTasks);
   const due = verdicts.filter(({ due: isDue, rule }) => isDue && !(rule === 'hold-left' && running));
@@ -35,16 +47,36 @@ export function plan(target: string, verdicts: readonly Verdict[], input: PlanIn
   const afterCompaction = input.settings.indexAfterCompaction && compaction;
   const beforeMerge = input.settings.indexBeforeMerge && comes('MergeWal');
   const indices = compaction ? undefined : firstOf('OptimizeIndices');
-  const index = due.find(({ kind, rule }) => {
-    if (kind !== 'IndexId' || afterCompaction) return false;
-    if (rule === 'key-index-uncovered') return !(indices && comes('OptimizeIndices'));
-    return !beforeMerge;
+  const merge = firstOf('MergeWal');
+  const needed = merge === undefined ? undefined : indexNeededBefore(input);
+  const index =
+    needed ??
+    due.find(({ kind, rule }) => {
+      if (kind !== 'IndexId' || afterCompaction) return false;
+      if (rule === 'key-index-uncovered') return !(indices && comes('OptimizeIndices'));
+      return !beforeMerge;
+    });
+  const fails = needed !== undefined && isHopeless('IndexId', input);
+  return [firstOf('Compact'), index, fails ? undefined : merge, indices].flatMap((verdict) => {
+    if (verdict === undefined || isHopeless(verdict.kind, input)) return [];
+    const mended = isCauseGone(input.health[verdict.kind], input.facts);
+    if (open.has(verdict.kind) && !(mended && isWaiting(verdict.kind, input))) return [];
+    const request = requestFor(target, verdict);
+    const after = verdict === merge && needed !== undefined ? { after: ['IndexId'] as const } : {};
+    return [{ ...request, ...after, ...(mended ? { force: true } : {}) }];
   });
-  return [firstOf('Compact'), index, firstOf('MergeWal'), indices].flatMap((verdict) =>
-    verdict === undefined || open.has(verdict.kind) || isHopeless(verdict.kind, input)
-      ? []
-      : requestFor(target, verdict),
-  );
+}
+
+/** The rule by which a merge that builds no index itself would fail, also into an empty base table. */
+function indexNeededBefore({ settings, facts }: PlanInput): Verdict | undefined {
+  if (settings.indexBeforeMerge || !facts?.keyColumn || facts.keyIndex?.exact) return undefined;
+  const rule = facts.keyIndex === null ? 'key-index-missing' : 'key-index-wrong-kind';
+  return keyIndexVerdicts(facts).find((verdict) => verdict.rule === rule);
+}
+
+/** Open, tried already, and nothing but its own waiting time or the cooldown of its kind holds it back. */
+function isWaiting(kind: TaskKind, { openTasks }: PlanInput): boolean {
+  return openTasks.some((task) => task.kind === kind && task.state === 'queued' && !task.force);
 }
 
 /** True while a task runs that may have placed a hold, and takes it away itself. */
@@ -56,7 +88,8 @@ export function runsUnderHold(openTasks: readonly Task[]): boolean {
 }
 
 /** Failed for good since the table last changed: asking again can only fail again. */
-function isHopeless(kind: TaskKind, { health, versionTimestamp, now }: PlanInput): boolean {
+function isHopeless(kind: TaskKind, { health, versionTimestamp, now, facts }: PlanInput): boolean {
+  if (isCauseGone(health[kind], facts)) return false;
   const failure = health[kind]?.streak ? health[kind]?.lastFailure : undefined;
   if (failure?.error.disposition !== 'permanent' || versionTimestamp === undefined || now === undefined) return false;
   return versionTimestamp <= failure.at && now - failure.at < PERMANENT_AGAIN_MS;

@@ -3,6 +3,7 @@ import { type ErrorRecord, errorRecord, typedErrorIn } from '../errors.ts';
 import type { ObjectStore } from '../lance/object-store.ts';
 import type { Admission } from '../tasks/api.ts';
 import type { Clock } from '../tasks/ports.ts';
+import { hasEnded } from '../tasks/task.ts';
 import { demand, type SweepKind } from './demand.ts';
 import { discoverCandidates } from './discover.ts';
 import type { StoreFacts } from './facts.ts';
@@ -99,14 +100,20 @@ async function visit(options: SweepOptions, target: string, kind: SweepKind): Pr
     if (facts === undefined) return { requested };
     const [health, openTasks] = await Promise.all([lifecycle.health(target), lifecycle.openTasks(target)]);
     const verdicts = demand(facts, { settings, health, now: clock.now(), sweep: kind });
-    for (const request of plan(target, verdicts, {
+    const requests = plan(target, verdicts, {
       settings,
       health,
       openTasks,
+      facts,
       versionTimestamp: facts.versionTimestamp,
       now: clock.now(),
-    })) {
-      requested.push(await lifecycle.admit(request));
+    });
+    const ids = new Map(openTasks.flatMap((task) => (hasEnded(task.state) ? [] : [[task.kind, task.id] as const])));
+    for (const { after = [], ...request } of requests) {
+      const dependsOn = after.flatMap((before) => ids.get(before) ?? []);
+      const admission = await lifecycle.admit(dependsOn.length > 0 ? { ...request, dependsOn } : request);
+      ids.set(request.kind, admission.taskId);
+      requested.push(admission);
     }
     const left = runsUnderHold(openTasks) ? null : facts.hold;
     return { facts, requested, ...(left === null ? {} : { holdLeft: left.createdAt }) };

@@ -1,10 +1,11 @@
 import { existsSync } from 'node:fs';
 import { connect, Index } from '@lancedb/lancedb';
 import { expect, test } from 'vitest';
-import type { HistoryReport, RunReport, StatusReport } from '../../../src/plane.ts';
+import type { RunReport, StatusReport } from '../../../src/plane.ts';
 import { arrow } from '../../../src/work/arrow.ts';
 import { mergeWal } from '../../../src/work/merge-wal.ts';
 import { commandJson, startCommand } from '../../fixtures/command.ts';
+import { failOnce } from '../../fixtures/failed-task.ts';
 import {
   createPlainTable,
   enableWal,
@@ -51,27 +52,17 @@ test('work that failed and has to wait is reported by the next run, and does not
   for (let generation = 1; generation <= 9; generation += 1) await flushGeneration(table, [row(1, generation)]);
   table.close();
   const words = ['run', `${folder}/db`, '--ledger', `${folder}/ledger.sqlite`];
-  const refusing = { INDEX_BEFORE_MERGE: 'false', INDEX_AFTER_COMPACTION: 'false' };
-  const failed = await startCommand(
-    ['send', 'MergeWal', `${folder}/db/store.lance`, '--wait', ...words.slice(2)],
-    refusing,
-  ).ended;
-  expect(failed.stderr).toContain('KEY_INDEX_MISSING');
-  const [failedId] = (await commandJson<HistoryReport>(['history', ...words.slice(2)])).report.tasks.map(
-    ({ id }) => id,
-  );
+  const failedId = await failOnce(`${folder}/ledger.sqlite`, 'MergeWal', `${folder}/db/store.lance`);
   // Nothing nudges a task that waits for another one, so that it is only known from the ledger.
-  await startCommand(
-    ['send', 'Compact', `${folder}/db/store.lance`, '--depends-on', failedId as string, ...words.slice(2)],
-    refusing,
-  ).ended;
-  const { code, report } = await commandJson<RunReport>(words, refusing);
+  await startCommand(['send', 'Compact', `${folder}/db/store.lance`, '--depends-on', failedId, ...words.slice(2)])
+    .ended;
+  const { code, report } = await commandJson<RunReport>(words, { INDEX_AFTER_COMPACTION: 'false' });
   expect(report.tasks.find((task) => task.kind === 'Compact')).toMatchObject({
     state: 'waiting',
     dependsOn: [failedId],
   });
   const merge = report.tasks.find((task) => task.kind === 'MergeWal');
-  expect(merge).toMatchObject({ state: 'queued', error: { code: 'KEY_INDEX_MISSING' }, notBefore: expect.any(String) });
+  expect(merge).toMatchObject({ state: 'queued', error: { code: 'STORE_IO' }, notBefore: expect.any(String) });
   expect(code).toBe(4);
 });
 

@@ -3,7 +3,7 @@ import { loadSettings } from '../../../src/config.ts';
 import { type PlanInput, plan } from '../../../src/fleet/plan.ts';
 import type { DemandRule, Verdict } from '../../../src/fleet/verdict.ts';
 import type { TaskKind } from '../../../src/tasks/task.ts';
-import { healthOf, openTask } from '../../fixtures/facts.ts';
+import { healthOf, keyIndexFacts, openTask, shardFacts, storeFacts } from '../../fixtures/facts.ts';
 
 const settings = loadSettings({});
 
@@ -58,6 +58,82 @@ describe('a plan', () => {
       'IndexId',
       'MergeWal',
     ]);
+  });
+
+  describe('where merges build no index', () => {
+    const without = { settings: { ...settings, indexBeforeMerge: false } };
+    const facts = storeFacts({ keyIndex: null });
+    const requests = (verdicts: readonly Verdict[], input: Partial<PlanInput> = {}) =>
+      plan('/db/t.lance', verdicts, { health: {}, openTasks: [], facts, ...without, ...input }).map(
+        ({ kind, after, force }) => ({ kind, after, force }),
+      );
+
+    it('lets the merge wait for the IndexId, also in a sweep of merges and beside a compaction', () => {
+      const both = [{ kind: 'IndexId' }, { kind: 'MergeWal', after: ['IndexId'] }];
+      expect(requests([missing, merge])).toEqual(both);
+      expect(requests([merge])).toEqual(both);
+      expect(requests([compact, missing, merge])).toEqual([{ kind: 'Compact' }, ...both]);
+      expect(requests([merge], { openTasks: [openTask('IndexId')] })).toEqual(both.slice(1));
+    });
+
+    it('asks for the merge alone where the BTree is there, though it covers less than all', () => {
+      expect(requests([merge], { facts: storeFacts() })).toEqual([{ kind: 'MergeWal' }]);
+      expect(
+        requests([uncovered, merge], { facts: storeFacts({ keyIndex: keyIndexFacts({ unindexedRows: 2 }) }) }),
+      ).toEqual([{ kind: 'IndexId' }, { kind: 'MergeWal' }]);
+    });
+
+    it('asks for no merge that could only fail, since its IndexId has failed for good', () => {
+      const error = { code: 'TYPE_UNSUPPORTED', message: 'No BTree.', disposition: 'permanent' as const };
+      const health = { IndexId: healthOf('IndexId', { streak: 1, lastFailure: { at: 950_000, taskId: 'i', error } }) };
+      expect(requests([missing, merge], { health, versionTimestamp: 900_000, now: 960_000 })).toEqual([]);
+    });
+  });
+
+  describe('of what failed for a cause that is gone', () => {
+    const at = 950_000;
+    const failed = (code: string, disposition: 'failure' | 'permanent') =>
+      healthOf('MergeWal', {
+        streak: 3,
+        cooldownUntil: at + 3_600_000,
+        lastFailure: { at, taskId: 'm', error: { code, message: 'It failed.', disposition } },
+      });
+    const requests = (input: Partial<PlanInput>) =>
+      plan('/db/t.lance', [merge], {
+        settings,
+        health: { MergeWal: failed('KEY_INDEX_MISSING', 'failure') },
+        openTasks: [],
+        facts: storeFacts(),
+        versionTimestamp: 900_000,
+        now: 1_000_000,
+        ...input,
+      }).map(({ kind, force }) => ({ kind, force }));
+    const forced = [{ kind: 'MergeWal', force: true }];
+
+    it('asks with force, so that nobody sits out a cooldown for nothing', () => {
+      expect(requests({})).toEqual(forced);
+      expect(requests({ openTasks: [openTask('MergeWal', { attempts: 3, notBefore: at + 60_000 })] })).toEqual(forced);
+    });
+
+    it('asks again for what had failed for good, though the table has no newer version', () => {
+      const health = { MergeWal: failed('GENERATION_MISSING', 'permanent') };
+      const wal = { shards: [shardFacts({ missingGeneration: 3 })] };
+      expect(requests({ health, facts: storeFacts({ wal }) })).toEqual([]);
+      expect(requests({ health, facts: storeFacts({ wal: { shards: [shardFacts()] } }) })).toEqual(forced);
+    });
+
+    it('waits as before while the cause is there, is not known, or was looked at before the failure', () => {
+      const waiting = [openTask('MergeWal', { attempts: 3, notBefore: at + 60_000 })];
+      expect(requests({ openTasks: waiting, facts: storeFacts({ keyIndex: null }) })).toEqual([]);
+      expect(requests({ openTasks: waiting, health: { MergeWal: failed('LANCEDB_FAILED', 'failure') } })).toEqual([]);
+      expect(requests({ openTasks: waiting, facts: storeFacts({ observedAt: at }) })).toEqual([]);
+      expect(requests({ openTasks: waiting, facts: storeFacts({ numbersFrom: 1 }) })).toEqual([]);
+    });
+
+    it('leaves alone what runs, or is forced already', () => {
+      expect(requests({ openTasks: [openTask('MergeWal', { state: 'running' })] })).toEqual([]);
+      expect(requests({ openTasks: [openTask('MergeWal', { force: true })] })).toEqual([]);
+    });
   });
 
   it('asks for coverage beside a merge, since a merge does not extend a BTree', () => {
