@@ -5,7 +5,11 @@ import { count } from './wording.ts';
 
 /** The rules that ask for an IndexId: no index on the key column, one that is no BTree, or rows outside the BTree. */
 export function keyIndexVerdicts(facts: StoreFacts): readonly Verdict[] {
-  return [missing(facts), wrongKind(facts), uncovered(facts)];
+  const verdicts = [missing(facts), wrongKind(facts), uncovered(facts)];
+  const type = facts.keyTypeWithoutIndex;
+  if (type === undefined) return verdicts;
+  const because = `No BTree can stand on the key column ${facts.keyColumn}, which is ${type}, so none is asked for.`;
+  return verdicts.map((verdict) => ({ ...verdict, value: 0, due: false, because }));
 }
 
 function missing(facts: StoreFacts): Verdict {

@@ -25,6 +25,8 @@ export interface StoreFacts {
   readonly bytes: number;
   /** Null when the table has no column that could be the key. */
   readonly keyColumn: string | null;
+  /** The key column's type, when no BTree can stand on it: then none is asked for. */
+  readonly keyTypeWithoutIndex?: string;
   readonly keyIndex: KeyIndexFacts | null;
   /** Every index that queries use, the key's own too, in order of their names. */
   readonly indexes: readonly IndexFacts[];

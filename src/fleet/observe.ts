@@ -1,7 +1,7 @@
 import type { Settings } from '../config.ts';
 import { errorRecord, type UpkeepError } from '../errors.ts';
 import { tableNotFound } from '../lance/errors.ts';
-import { keyColumnOf, keyIndexOf } from '../lance/key-index.ts';
+import { canHaveBTree, keyColumnOf, keyIndexOf } from '../lance/key-index.ts';
 import type { TableManifest } from '../lance/manifest.ts';
 import { findNewestVersion, readNewestManifest } from '../lance/newest.ts';
 import type { ObjectStore } from '../lance/object-store.ts';
@@ -60,6 +60,7 @@ async function lookOnce(
     observedAt: now,
     ...tableFacts(manifest, settings),
     keyColumn: key.column,
+    ...(key.typeWithoutIndex === undefined ? {} : { keyTypeWithoutIndex: key.typeWithoutIndex }),
     keyIndex: key.index,
     indexes: observeIndexes(manifest, wal?.shards ?? [], previous),
     hold: holdFacts(manifest),
@@ -108,15 +109,17 @@ function tableFacts(manifest: TableManifest, settings: ObserveSettings) {
 function keyFacts(manifest: TableManifest): {
   column: string | null;
   index: KeyIndexFacts | null;
+  typeWithoutIndex?: string;
   error?: UpkeepError;
 } {
   try {
     const key = keyColumnOf(manifest);
-    const column = key.name;
+    const type = manifest.fields.find(({ id }) => id === key.fieldId)?.logicalType ?? '';
+    const column = { column: key.name, ...(canHaveBTree(type) ? {} : { typeWithoutIndex: type }) };
     const found = keyIndexOf(manifest, key);
-    if (found === null) return { column, index: null };
+    if (found === null) return { ...column, index: null };
     const { name, kind, exact, coveredFragments, uncoveredFragments, unindexedRows } = found;
-    return { column, index: { name, kind, exact, coveredFragments, uncoveredFragments, unindexedRows } };
+    return { ...column, index: { name, kind, exact, coveredFragments, uncoveredFragments, unindexedRows } };
   } catch (error) {
     const typed = permanentErrorIn(error);
     if (typed === undefined) throw error;

@@ -70,6 +70,7 @@ export function plan(target: string, verdicts: readonly Verdict[], input: PlanIn
 /** The rule by which a merge that builds no index itself would fail, also into an empty base table. */
 function indexNeededBefore({ settings, facts }: PlanInput): Verdict | undefined {
   if (settings.indexBeforeMerge || !facts?.keyColumn || facts.keyIndex?.exact) return undefined;
+  if (facts.keyTypeWithoutIndex !== undefined) return undefined;
   const rule = facts.keyIndex === null ? 'key-index-missing' : 'key-index-wrong-kind';
   return keyIndexVerdicts(facts).find((verdict) => verdict.rule === rule);
 }

@@ -35,7 +35,8 @@ export function fromStored(stored: StoredFacts | undefined): StoreFacts | undefi
 function needOf(facts: StoreFacts, settings: Pick<Settings, 'minFragments' | 'mergeWalMinGenerations'>): number {
   const pending = facts.wal?.shards.reduce((sum, shard) => sum + shard.pendingGenerations, 0) ?? 0;
   const covered = facts.keyIndex?.exact ? facts.rows - facts.keyIndex.unindexedRows : 0;
-  const outsideIndex = facts.keyColumn === null ? 0 : facts.rows - covered;
+  const indexable = facts.keyColumn !== null && facts.keyTypeWithoutIndex === undefined;
+  const outsideIndex = indexable ? facts.rows - covered : 0;
   const waiting =
     facts.compactableFragments / settings.minFragments +
     pending / settings.mergeWalMinGenerations +

@@ -37,11 +37,16 @@ export function tableNotFound(uri: string): UpkeepError {
   });
 }
 
-export function keyColumnMissing(file: string, column: string): UpkeepError {
-  return new UpkeepError(`The table declares no primary key and has no column "${column}" (${file}).`, {
+/** `type`: of a column of that name that cannot be the key. */
+export function keyColumnMissing(file: string, column: string, type?: string): UpkeepError {
+  const instead =
+    type === undefined
+      ? `and has no column "${column}"`
+      : `and its column "${column}" is ${type}, which cannot be a key: a key is text or an integer`;
+  return new UpkeepError(`The table declares no primary key, ${instead} (${file}).`, {
     code: 'KEY_COLUMN_MISSING',
     disposition: 'permanent',
-    next: 'Declare one with table.setUnenforcedPrimaryKey(column).',
+    next: 'A table without a key is compacted like any other. To have it indexed or merged, declare a text or integer column with table.setUnenforcedPrimaryKey(column).',
     details: { file, offset: null, expected: `a declared primary key or a column "${column}"`, column },
   });
 }

@@ -1,3 +1,4 @@
+import { UpkeepError } from '../errors.ts';
 import { keyColumnMissing, unsupported } from './errors.ts';
 import type { IndexEntry, TableManifest } from './manifest.ts';
 
@@ -45,13 +46,32 @@ export function keyColumnOf(manifest: TableManifest, fallback = 'id'): KeyColumn
   const byName = manifest.fields.find(
     (field) => field.parentId < 0 && field.name === fallback && canBeKey(field.logicalType),
   );
-  if (!byName) throw keyColumnMissing(manifest.key, fallback);
+  if (!byName) {
+    const other = manifest.fields.find((field) => field.parentId < 0 && field.name === fallback);
+    throw keyColumnMissing(manifest.key, fallback, other?.logicalType);
+  }
   return { name: byName.name, fieldId: byName.id, declared: false };
 }
 
 /** A key is text or an integer: what a merge can name in SQL and compare exactly. */
 export function canBeKey(logicalType: string): boolean {
   return /^(string|large_string|u?int(8|16|32|64))$/.test(logicalType);
+}
+
+/** LanceDB builds no BTree on large text. */
+export function canHaveBTree(logicalType: string): boolean {
+  return canBeKey(logicalType) && logicalType !== 'large_string';
+}
+
+/** False for a table without a key, or with one that no BTree can stand on: there is nothing to index, and nothing wrong with that. */
+export function hasIndexableKey(manifest: TableManifest): boolean {
+  try {
+    const { fieldId } = keyColumnOf(manifest);
+    return canHaveBTree(manifest.fields.find(({ id }) => id === fieldId)?.logicalType ?? '');
+  } catch (error) {
+    if (error instanceof UpkeepError && error.disposition === 'permanent') return false;
+    throw error;
+  }
 }
 
 /** Segments by index name: one logical index each. */

@@ -157,6 +157,7 @@ function metricsWrite({ record, now, settings }: EndInput, result: WorkResult): 
         target: task.target,
         metrics: JSON.stringify(result.compaction ?? null),
         fragmentsAdded: result.compaction?.fragmentsAdded ?? 0,
+        indexable: result.compaction?.indexable !== false,
         removeAfter: ttlSeconds(now, settings.taskHistoryMs),
       },
     },

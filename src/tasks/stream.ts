@@ -41,13 +41,16 @@ function mayHaveBecome({ before, after }: ChangeRecord): boolean {
 /** The index run is asked for here, too: the record of the metrics may have been lost, the ended task is found again. */
 export function endTold(parts: Parts, record: TaskRecord): Promise<void> {
   const { task } = record;
-  const added = task.kind === 'Compact' && task.state === 'done' ? (task.result?.compaction?.fragmentsAdded ?? 0) : 0;
+  const compaction = task.kind === 'Compact' && task.state === 'done' ? task.result?.compaction : undefined;
+  const added = compaction?.indexable === false ? 0 : (compaction?.fragmentsAdded ?? 0);
   return tellDependents(parts, record, () => indexAfter(parts, task, added));
 }
 
 async function onCompaction(parts: Parts, record: ChangeRecord): Promise<void> {
   const item = await parts.ledger.get(record.key);
   if (!item) return;
+  // No IndexId can do anything for a table without a key.
+  if (item.attributes.indexable === false) return;
   const get = reader(item.attributes);
   const task = { id: get.text('taskId'), target: get.text('target') };
   await indexAfter(parts, task, get.number('fragmentsAdded') ?? 0);

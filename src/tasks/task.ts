@@ -94,6 +94,8 @@ export interface CompactionMetrics {
   readonly versionBefore: number;
   readonly versionAfter: number;
   readonly way: 'optimize' | 'bounded' | 'none';
+  /** False when the table has no key that an index could stand on: no IndexId follows then. */
+  readonly indexable?: boolean;
 }
 
 /** How one kind fares on one target. Only a settle (or the end of a lost attempt) writes it. */

@@ -1,6 +1,7 @@
 import { assertNoBranches } from '../lance/branches.ts';
 import { tableNotFound } from '../lance/errors.ts';
 import { holdIn } from '../lance/hold.ts';
+import { hasIndexableKey } from '../lance/key-index.ts';
 import type { TableManifest } from '../lance/manifest.ts';
 import { readManifestAt, readNewestManifest } from '../lance/newest.ts';
 import { type CompactionPass, planPass } from '../lance/rewrite-prediction.ts';
@@ -43,6 +44,7 @@ export async function compact(context: WorkContext, dependencies: WorkDependenci
     versionBefore,
     versionAfter: after.version,
     way: pass.way,
+    indexable: hasIndexableKey(after),
   };
   return {
     ...(left > 0

@@ -2,10 +2,12 @@ import { errorRecord } from '../errors.ts';
 import { assertNoBranches } from '../lance/branches.ts';
 import { holdIn } from '../lance/hold.ts';
 import { bytesOf, queryIndexes } from '../lance/index-coverage.ts';
+import { canHaveBTree } from '../lance/key-index.ts';
 import type { WorkResult } from '../tasks/task.ts';
 import { buildKeyIndex } from './build-key-index.ts';
 import type { WorkContext, WorkDependencies } from './context.ts';
 import { assertCoverageKept } from './coverage.ts';
+import { WorkError } from './errors.ts';
 import { behind, extendIndexes } from './extend-indexes.ts';
 import { type Gate, readGate } from './gate.ts';
 import { removeLeftHold } from './hold.ts';
@@ -24,6 +26,7 @@ const ROWS_TO_BUILD_AT_ONCE = 1_000_000;
 export async function indexId(context: WorkContext, dependencies: WorkDependencies): Promise<WorkResult> {
   const store = dependencies.storageFor(context.target);
   const gate = await readGate(store);
+  refuseUnindexable(gate);
   const versionBefore = await context.baseVersion(gate.manifest.version);
   const way = wayFor(gate);
   let after = gate;
@@ -63,6 +66,16 @@ export function wayFor(gate: Gate): 'none' | 'extend' | 'build' {
   const indexes = queryIndexes(gate.manifest);
   const rewritten = behind(gate.manifest).reduce((sum, { name }) => sum + bytesOf(indexes.get(name) ?? []), 0);
   return rewritten <= 2 * gate.manifest.liveRows * BUILD_BYTES_PER_ROW ? 'extend' : 'build';
+}
+
+/** What LanceDB cannot build is said once, and not tried again and again. */
+function refuseUnindexable({ manifest, keyColumn }: Gate): void {
+  const type = manifest.fields.find((field) => field.parentId < 0 && field.name === keyColumn)?.logicalType ?? '';
+  if (canHaveBTree(type)) return;
+  throw new WorkError('KEY_TYPE_UNSUPPORTED', `No BTree can stand on the key column "${keyColumn}": it is ${type}.`, {
+    disposition: 'permanent',
+    next: 'Nothing is wrong with the table. To have its key indexed, give the column the type string or an integer type.',
+  });
 }
 
 function covers(gate: Gate): boolean {

@@ -181,6 +181,15 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
       expect(await world.lifecycle.openTasks(STORE)).toEqual([]);
     });
 
+    test('a compaction of a table without a usable key is followed by no index run, whichever record comes', async () => {
+      await world.admit('a');
+      await world.finish(await world.begin('a'), { compaction: compaction({ indexable: false }) });
+      await world.pump();
+      await world.lifecycle.recover();
+      await world.pump();
+      expect(await world.lifecycle.getTask('index-after-a')).toBeUndefined();
+    });
+
     test('a compaction that added nothing is followed by nothing, and so is every one with INDEX_AFTER_COMPACTION off', async () => {
       await world.admit('a');
       await world.finish(await world.begin('a'), { compaction: compaction({ fragmentsAdded: 0 }) });
