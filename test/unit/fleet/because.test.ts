@@ -115,7 +115,7 @@ describe('a store that needs attention', () => {
   it('names the code and the repair of a permanent failure, also when nothing is due and no task is open', () => {
     const failed = healthOf('MergeWal', { streak: 1, lastFailure: { at: now, taskId: 'm', error } });
     const health = { MergeWal: failed };
-    expect(needsAttention({ facts: storeFacts(), health, now })).toBe(true);
+    expect(needsAttention({ facts: storeFacts(), health, now, openTasks: [] })).toBe(true);
     expect(sentences({ health })).toEqual([
       'MergeWal has failed for good with DUPLICATE_KEYS: Two rows have id = 7. Delete one of them.',
     ]);
