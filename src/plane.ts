@@ -23,6 +23,8 @@ export interface InspectReport {
     readonly coveredFragments: number;
     readonly uncoveredFragments: number;
     readonly unindexedRows: number;
+    /** True when the manifest names it and its files are gone: it covers nothing then. */
+    readonly filesMissing: boolean;
   } | null;
   /** Every index that queries use, the key's own too. */
   readonly indexes: readonly {
@@ -34,6 +36,7 @@ export interface InspectReport {
     /** 0 to 1, of the table's rows. */
     readonly shareOutside: number;
     readonly uncoveredFragments: number;
+    readonly filesMissing: boolean;
     /** ISO-8601; null when no row is outside. */
     readonly outsideSince: string | null;
     readonly bytes: number;
@@ -52,6 +55,8 @@ export interface InspectReport {
       readonly oldestPending: string | null;
     }[];
   } | null;
+  /** What is wrong with the table as it was read: damage, lost files, a feature that is not supported. */
+  readonly error: ErrorRecord | null;
 }
 
 /** One task as operators see it. Times are ISO-8601 UTC. */

@@ -5,6 +5,7 @@ import { explainStored } from './fleet/explain.ts';
 import type { StoreFacts } from './fleet/facts.ts';
 import { inspectReport } from './fleet/inspect.ts';
 import { observe } from './fleet/observe.ts';
+import { withDataFiles } from './fleet/observe-files.ts';
 import { fromStored } from './fleet/sweep-ledger.ts';
 import { canonicalRoot, canonicalTarget } from './fleet/targets.ts';
 import type { ObjectStore } from './lance/object-store.ts';
@@ -53,7 +54,8 @@ export function createViews({ control, storageFor, roots, settings, clock }: Vie
   return {
     observe: look,
     async inspect(named) {
-      return inspectReport(await look(await canonicalTarget(named, roots)));
+      const target = await canonicalTarget(named, roots);
+      return inspectReport(await withDataFiles(storageFor(target), await look(target)));
     },
     async status(named) {
       const asked = named === undefined ? roots : [await canonicalRoot(named)];

@@ -39,6 +39,7 @@ function keyIndexOf(store: Store): string {
   const index = store.facts?.keyIndex;
   if (store.facts === null) return '-';
   if (!index) return 'none';
+  if (index.filesMissing) return `${index.kind}, its files are gone`;
   if (!index.exact) return `${index.kind}, not a BTree`;
   const uncovered = index.unindexedRows > 0 || index.uncoveredFragments > 0;
   return uncovered

@@ -9,6 +9,7 @@ type Shards = NonNullable<InspectReport['wal']>['shards'];
 export function describeKeyIndex(store: InspectReport): string {
   const { keyIndex, keyColumn } = store;
   if (keyIndex === null) return keyColumn === null ? 'no key column' : 'none';
+  if (keyIndex.filesMissing) return `${keyIndex.kind}, its files are gone`;
   const covers =
     keyIndex.uncoveredFragments === 0 && keyIndex.unindexedRows === 0
       ? 'all rows'
@@ -36,6 +37,8 @@ export function renderInspect(store: InspectReport): string {
   ];
   if (store.hold !== null)
     facts.push(['hold', `on ${formatNumberOf(store.hold.heldFragments, 'fragment')} since ${store.hold.since}`]);
+  if (store.error !== null)
+    facts.push(['error', `${store.error.code}: ${store.error.message} ${store.error.next ?? ''}`.trimEnd()]);
   const head = facts.map(([name, value]) => `  ${name.padEnd(12)}${value}\n`).join('');
   const tables = [
     store.indexes.length === 0 ? '' : `\n${renderIndexes(store)}`,

@@ -2,8 +2,10 @@ import type { Health } from '../tasks/task.ts';
 import type { StoreFacts } from './facts.ts';
 
 /** Failures whose cause an observation can see: true when it is there no longer. */
-const GONE: Readonly<Record<string, (facts: StoreFacts) => boolean>> = {
-  KEY_INDEX_MISSING: ({ keyIndex }) => keyIndex?.exact === true,
+const GONE: Readonly<Record<string, (facts: StoreFacts, failedAt: number) => boolean>> = {
+  KEY_INDEX_MISSING: ({ keyIndex }) => keyIndex?.exact === true && !keyIndex.filesMissing,
+  INDEX_FILES_MISSING: ({ keyIndex, error, filesCheckedAt = 0 }, at) =>
+    filesCheckedAt > at && !keyIndex?.filesMissing && error?.code !== 'INDEX_FILES_MISSING',
   KEY_COLUMN_MISSING: ({ keyColumn }) => keyColumn !== null,
   GENERATION_MISSING: ({ wal }) => wal === null || wal.shards.every((shard) => shard.missingGeneration === null),
   // Facts with numbers of their own were read from the very files that could not be read then.
@@ -18,5 +20,16 @@ const GONE: Readonly<Record<string, (facts: StoreFacts) => boolean>> = {
 export function isCauseGone(health: Health | undefined, facts: StoreFacts | undefined): boolean {
   const failure = health?.streak ? health.lastFailure : undefined;
   if (failure === undefined || facts === undefined || facts.numbersFrom !== undefined) return false;
-  return facts.observedAt > failure.at && GONE[failure.error.code]?.(facts) === true;
+  return facts.observedAt > failure.at && GONE[failure.error.code]?.(facts, failure.at) === true;
+}
+
+/** True when a task missed files of an index and nobody has looked for them since. */
+export function wantsLookAtFiles(
+  health: Readonly<Partial<Record<string, Health>>>,
+  { filesCheckedAt = 0 }: StoreFacts,
+): boolean {
+  return Object.values(health).some((one) => {
+    const failure = one?.streak ? one.lastFailure : undefined;
+    return failure?.error.code === 'INDEX_FILES_MISSING' && failure.at >= filesCheckedAt;
+  });
 }

@@ -14,7 +14,7 @@ export function keyIndexVerdicts(facts: StoreFacts): readonly Verdict[] {
 
 function missing(facts: StoreFacts): Verdict {
   const { keyColumn, keyIndex } = facts;
-  const absent = keyColumn !== null && keyIndex === null && facts.rows > 0;
+  const absent = keyColumn !== null && ((keyIndex === null && facts.rows > 0) || keyIndex?.filesMissing === true);
   return {
     rule: 'key-index-missing',
     kind: 'IndexId',
@@ -28,6 +28,7 @@ function missing(facts: StoreFacts): Verdict {
 
 function sentenceOfMissing({ keyColumn, keyIndex, rows }: StoreFacts): string {
   if (keyColumn === null) return 'There is no key column, so there is nothing to index.';
+  if (keyIndex?.filesMissing) return `The files of the index ${keyIndex.name} on ${keyColumn} are gone.`;
   if (keyIndex !== null)
     return `There is an index on the key column ${keyColumn}: ${keyIndex.name} (${keyIndex.kind}).`;
   if (rows === 0) return `There is no index on the key column ${keyColumn}, but no rows either.`;

@@ -16,15 +16,20 @@ export function demand(facts: StoreFacts, input: DemandInput): readonly Verdict[
   }
   if (sweep !== 'merge') verdicts.push(...indexVerdicts(facts, input));
   if (sweep !== 'compaction') verdicts.push(...walVerdicts(facts, input));
-  return facts.error?.code === 'MANIFEST_UNSUPPORTED' ? verdicts.map(refused) : verdicts;
+  if (facts.error?.code === 'MANIFEST_UNSUPPORTED') {
+    return verdicts.map((verdict) => refused(verdict, 'the table uses a feature that is not supported'));
+  }
+  if (facts.error?.code !== 'INDEX_FILES_MISSING') return verdicts;
+  const why = 'LanceDB would drop the index whose files are gone, with its parameters';
+  return verdicts.map((verdict) => (verdict.kind === 'Compact' ? refused(verdict, why) : verdict));
 }
 
 /** Whatever is asked of a table that must not be written can only fail. */
-function refused(verdict: Verdict): Verdict {
+function refused(verdict: Verdict, why: string): Verdict {
   if (!verdict.due) return verdict;
   return {
     ...verdict,
     due: false,
-    because: `${verdict.because} Not asked for: the table uses a feature that is not supported.`,
+    because: `${verdict.because} Not asked for: ${why}.`,
   };
 }

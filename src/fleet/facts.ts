@@ -34,6 +34,8 @@ export interface StoreFacts {
   readonly hold: { readonly createdAt: number; readonly heldFragments: number } | null;
   /** Null when the table has no MemWAL. */
   readonly wal: { readonly shards: readonly ShardFacts[] } | null;
+  /** When it was looked whether the files of the indexes are there. */
+  readonly filesCheckedAt?: number;
   readonly error?: ErrorRecord;
 }
 
@@ -45,6 +47,8 @@ export interface KeyIndexFacts {
   readonly coveredFragments: number;
   readonly uncoveredFragments: number;
   readonly unindexedRows: number;
+  /** Set when the manifest names it and its files are gone: it covers nothing then. */
+  readonly filesMissing?: true;
 }
 
 export interface IndexFacts {
@@ -64,6 +68,8 @@ export interface IndexFacts {
   readonly bytes: number;
   /** Merged generations that readers still need, since this index has not caught up with them. */
   readonly generationsBehind: number;
+  /** Set when the manifest names it and its files are gone. */
+  readonly filesMissing?: true;
 }
 
 export interface ShardFacts {

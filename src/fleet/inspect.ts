@@ -14,13 +14,14 @@ export function inspectReport(facts: StoreFacts): InspectReport {
     bytes,
     keyColumn,
     keyIndex: keyIndex === null ? null : promised(keyIndex),
-    indexes: facts.indexes.map((index) => indexReport(index, rows)),
+    indexes: facts.indexes.map((index) => indexReport(index, facts)),
     hold: hold === null ? null : { since: iso(hold.createdAt), heldFragments: hold.heldFragments },
     wal: wal === null ? null : { shards: wal.shards.map(shardReport) },
+    error: facts.error ?? null,
   };
 }
 
-function indexReport(index: StoreFacts['indexes'][number], rows: number): InspectReport['indexes'][number] {
+function indexReport(index: StoreFacts['indexes'][number], { rows }: StoreFacts): InspectReport['indexes'][number] {
   const { name, kind, columns, segments, rowsOutside, uncoveredFragments, outsideSince, bytes, generationsBehind } =
     index;
   return {
@@ -31,6 +32,7 @@ function indexReport(index: StoreFacts['indexes'][number], rows: number): Inspec
     rowsOutside,
     shareOutside: rows === 0 ? 0 : rowsOutside / rows,
     uncoveredFragments,
+    filesMissing: index.filesMissing === true,
     outsideSince: outsideSince === null ? null : iso(outsideSince),
     bytes,
     generationsBehind,
@@ -43,7 +45,8 @@ function iso(at: number): string {
 
 function promised(index: NonNullable<StoreFacts['keyIndex']>): NonNullable<InspectReport['keyIndex']> {
   const { name, kind, coveredFragments, uncoveredFragments, unindexedRows } = index;
-  return { name, kind, coveredFragments, uncoveredFragments, unindexedRows };
+  const filesMissing = index.filesMissing === true;
+  return { name, kind, coveredFragments, uncoveredFragments, unindexedRows, filesMissing };
 }
 
 type Shard<Report extends { wal: unknown }> =

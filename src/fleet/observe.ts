@@ -8,6 +8,7 @@ import type { ObjectStore } from '../lance/object-store.ts';
 import { compactableFragments, isSmall, planPass } from '../lance/rewrite-prediction.ts';
 import { assertReadable, assertWritable } from '../lance/support.ts';
 import type { KeyIndexFacts, StoreFacts } from './facts.ts';
+import { withIndexFiles } from './observe-files.ts';
 import { holdFacts, observeIndexes } from './observe-indexes.ts';
 import { observeWal } from './observe-wal.ts';
 import { permanentErrorIn } from './permanent-error.ts';
@@ -36,8 +37,9 @@ export async function observe(
   previous?: StoreFacts,
 ): Promise<StoreFacts> {
   const facts = await lookOnce(store, target, settings, now, previous);
-  if (facts.error?.code !== 'GENERATION_MISSING') return facts;
-  // A merge that ended meanwhile collects what it merged: only at one and the same version is a generation really missing.
+  const missing = facts.error?.code === 'GENERATION_MISSING' || facts.error?.code === 'INDEX_FILES_MISSING';
+  if (!missing && facts.keyIndex?.filesMissing === undefined) return facts;
+  // What ended meanwhile collects what it replaced: only at one and the same version is anything really missing.
   const newest = await findNewestVersion(store);
   return newest?.version === facts.version ? facts : lookOnce(store, target, settings, now);
 }
@@ -49,13 +51,14 @@ async function lookOnce(
   now: number,
   previous?: StoreFacts,
 ): Promise<StoreFacts> {
-  const manifest = await readNewestManifest(store, previous === undefined ? undefined : remembered(previous, now));
+  const memory = previous === undefined ? undefined : remembered(previous, now);
+  const manifest = await readNewestManifest(store, memory);
   if (manifest === undefined) throw tableNotFound(target);
   assertReadable(manifest);
   const key = keyFacts(manifest);
   const wal = await observeWal(store, manifest, settings, now, previous?.wal ?? null);
   const error = unsupportedIn(manifest) ?? wal?.error ?? key.error;
-  return {
+  const facts = {
     target,
     observedAt: now,
     ...tableFacts(manifest, settings),
@@ -67,11 +70,13 @@ async function lookOnce(
     wal: wal === null ? null : { shards: wal.shards },
     ...(error === undefined ? {} : { error: errorRecord(error) }),
   };
+  if (memory === undefined) return withIndexFiles(store, manifest, facts);
+  return previous?.filesCheckedAt === undefined ? facts : { ...facts, filesCheckedAt: previous.filesCheckedAt };
 }
 
 function remembered(previous: StoreFacts, now: number): { version: number; now: number } | undefined {
   const sameHour = Math.floor(previous.observedAt / hour) === Math.floor(now / hour);
-  if (!sameHour || previous.error !== undefined) return undefined;
+  if (!sameHour || previous.error !== undefined || previous.keyIndex?.filesMissing) return undefined;
   // Dated by its own version, the memory is never too old for readNewestManifest, which would list on every look at an idle table.
   return { version: previous.version, now: previous.versionTimestamp };
 }

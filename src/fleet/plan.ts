@@ -67,8 +67,9 @@ export function plan(target: string, verdicts: readonly Verdict[], input: PlanIn
   });
 }
 
-/** The rule by which a merge that builds no index itself would fail, also into an empty base table. */
+/** The rule by which a merge would fail: it meets an index without files, or builds none itself, also into an empty base table. */
 function indexNeededBefore({ settings, facts }: PlanInput): Verdict | undefined {
+  if (facts?.keyIndex?.filesMissing) return keyIndexVerdicts(facts).find(({ due }) => due);
   if (settings.indexBeforeMerge || !facts?.keyColumn || facts.keyIndex?.exact) return undefined;
   if (facts.keyTypeWithoutIndex !== undefined) return undefined;
   const rule = facts.keyIndex === null ? 'key-index-missing' : 'key-index-wrong-kind';

@@ -4,6 +4,7 @@ import type { ObjectStore } from '../lance/object-store.ts';
 import type { Admission } from '../tasks/api.ts';
 import type { Clock } from '../tasks/ports.ts';
 import { hasEnded } from '../tasks/task.ts';
+import { wantsLookAtFiles } from './cause-gone.ts';
 import { demand, type SweepKind } from './demand.ts';
 import { discoverCandidates } from './discover.ts';
 import type { StoreFacts } from './facts.ts';
@@ -99,6 +100,7 @@ async function visit(options: SweepOptions, target: string, kind: SweepKind): Pr
     facts = await look(options, target);
     if (facts === undefined) return { requested };
     const [health, openTasks] = await Promise.all([lifecycle.health(target), lifecycle.openTasks(target)]);
+    if (wantsLookAtFiles(health, facts)) facts = (await look(options, target, 'anew')) ?? facts;
     const verdicts = demand(facts, { settings, health, now: clock.now(), sweep: kind });
     const requests = plan(target, verdicts, {
       settings,
@@ -137,12 +139,12 @@ async function forgetGone({ lifecycle, roots }: SweepOptions, found: ReadonlySet
 }
 
 /** Undefined for a directory that never was a table, whatever its name. */
-async function look(options: SweepOptions, target: string): Promise<StoreFacts | undefined> {
+async function look(options: SweepOptions, target: string, how?: 'anew'): Promise<StoreFacts | undefined> {
   const { lifecycle, settings, clock, storageFor } = options;
   const previous = fromStored(await lifecycle.getFacts(target));
   const now = clock.now();
   try {
-    const seen = await observe(storageFor(target), target, settings, now, previous);
+    const seen = await observe(storageFor(target), target, settings, now, how === 'anew' ? undefined : previous);
     await lifecycle.putFacts(toStored(seen, settings));
     return seen;
   } catch (error) {

@@ -2,6 +2,7 @@ import type { Index as LancedbIndex } from '@lancedb/lancedb';
 import { errorRecord, type UpkeepError } from '../errors.ts';
 import { type IndexCoverage, indexCoverage, queryIndexes } from '../lance/index-coverage.ts';
 import type { TableManifest } from '../lance/manifest.ts';
+import { withoutLostIndexes } from '../lance/missing-files.ts';
 import { readNewestManifest } from '../lance/newest.ts';
 import type { Problem } from '../tasks/task.ts';
 import type { WorkContext, WorkDependencies } from './context.ts';
@@ -34,7 +35,8 @@ export async function extendIndexes(context: WorkContext, dependencies: WorkDepe
   const { known } = first;
   const rebuilt: string[] = [];
   const problems = new Map<string, Problem>();
-  for (const index of behind(head, known).filter(isRebuildable)) {
+  const store = dependencies.storageFor(context.target);
+  for (const index of behind(await withoutLostIndexes(store, head), known).filter(isRebuildable)) {
     try {
       await rebuildIndex(context, dependencies, head, index);
       rebuilt.push(index.name);
@@ -45,9 +47,9 @@ export async function extendIndexes(context: WorkContext, dependencies: WorkDepe
   }
   // One of those may have been what kept LanceDB from extending the rest.
   if (failure && rebuilt.length > 0) ({ head, failure } = await extendOnce(context, dependencies));
-  else head = (await readNewestManifest(dependencies.storageFor(context.target))) ?? head;
+  else head = (await readNewestManifest(store)) ?? head;
 
-  const left = behind(head, known).map(({ name }) => name);
+  const left = behind(await withoutLostIndexes(store, head), known).map(({ name }) => name);
   const unreadable = await (left.length > 0 ? unreadableIndexes(context, dependencies, head, left) : []);
   if (failure && unreadable.length === 0 && problems.size === 0) throw failure;
   for (const problem of unreadable) problems.set(problem.subject, problem);

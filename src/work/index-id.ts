@@ -3,6 +3,7 @@ import { assertNoBranches } from '../lance/branches.ts';
 import { holdIn } from '../lance/hold.ts';
 import { bytesOf, queryIndexes } from '../lance/index-coverage.ts';
 import { canHaveBTree } from '../lance/key-index.ts';
+import { missingIndexFiles } from '../lance/missing-files.ts';
 import type { WorkResult } from '../tasks/task.ts';
 import { buildKeyIndex } from './build-key-index.ts';
 import type { WorkContext, WorkDependencies } from './context.ts';
@@ -28,7 +29,9 @@ export async function indexId(context: WorkContext, dependencies: WorkDependenci
   const gate = await readGate(store);
   refuseUnindexable(gate);
   const versionBefore = await context.baseVersion(gate.manifest.version);
-  const way = wayFor(gate);
+  // What is asked for by name is looked at: a BTree whose files are gone covers nothing.
+  const lost = (await missingIndexFiles(store, gate.manifest)).has(gate.keyIndex?.name ?? '');
+  const way = lost ? 'build' : wayFor(gate);
   let after = gate;
   if (way !== 'none') await assertNoBranches(store);
   if (way === 'extend') {

@@ -5,7 +5,8 @@ import { WorkError } from './errors.ts';
 const CONFLICT =
   /commit conflict|preempted by concurrent transaction|Too many concurrent writers|Incompatible transaction|RetryableCommitConflict|TooMuchWriteContention/i;
 const THROTTLED = /SlowDown|503 Service Unavailable|\b429\b|Too Many Requests|throttl|RequestTimeout/i;
-const GONE = /Not found|NotFound|No such file|was not found/i;
+/** A path follows: what is not found may also be a column, a tag or a function. */
+const GONE = /(?:Not found|NotFound|No such file)[^\n]*[\w-]\.(?:lance|arrow|bin|idx|txn|manifest)\b/i;
 
 /**
  * Turns what a LanceDB call threw into one of our errors.
@@ -30,12 +31,24 @@ export function lancedbError(error: unknown, during: string): UpkeepError {
       cause: error,
     });
   }
-  const hint = GONE.test(text)
-    ? 'A file is missing: look whether another job cleans up this table.'
+  const missing = GONE.test(text);
+  const hint = missing
+    ? 'A file was missing for a moment: look whether another job cleans up this table.'
     : 'The message is LanceDB’s own; run `lance-upkeep history <target>` to see whether it repeats.';
   return new WorkError('LANCEDB_FAILED', `LanceDB failed while ${during}: ${short}`, {
     disposition: 'failure',
     next: hint,
     cause: error,
+    ...(missing ? { details: { missingFile: true } } : {}),
   });
+}
+
+/** True for what the native library threw, whatever it says. */
+export function isNative(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && error.code === 'GenericFailure';
+}
+
+/** True for an error that LanceDB gave because it did not find a file. */
+export function namesMissingFile(error: UpkeepError): boolean {
+  return error.code === 'LANCEDB_FAILED' && error.details?.missingFile === true;
 }

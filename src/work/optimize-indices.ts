@@ -1,6 +1,7 @@
 import { assertNoBranches } from '../lance/branches.ts';
 import { tableNotFound } from '../lance/errors.ts';
 import { holdIn } from '../lance/hold.ts';
+import { withoutLostIndexes } from '../lance/missing-files.ts';
 import { readNewestManifest } from '../lance/newest.ts';
 import { assertWritable } from '../lance/support.ts';
 import { commitWatermark } from '../lance/watermark.ts';
@@ -22,7 +23,7 @@ export async function optimizeIndices(context: WorkContext, dependencies: WorkDe
   if (!before) throw tableNotFound(store.uri);
   assertWritable(before);
   const versionBefore = await context.baseVersion(before.version);
-  const wanted = behind(before);
+  const wanted = behind(await withoutLostIndexes(store, before));
   const left = holdIn(before) !== undefined;
   if (wanted.length > 0 || left) await assertNoBranches(store);
 

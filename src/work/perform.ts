@@ -3,11 +3,23 @@ import { compact } from './compact.ts';
 import type { WorkContext, WorkDependencies } from './context.ts';
 import { WorkError } from './errors.ts';
 import { indexId } from './index-id.ts';
+import { namedFailure } from './lost-files.ts';
 import { mergeWal } from './merge-wal.ts';
 import { optimizeIndices } from './optimize-indices.ts';
 
 /** What each kind of task does, on real tables. */
 export function createPerform(dependencies: WorkDependencies): Perform {
+  const perform = performKind(dependencies);
+  return async (attempt) => {
+    try {
+      return await perform(attempt);
+    } catch (error) {
+      throw await namedFailure(error, attempt.task, dependencies.storageFor(attempt.task.target));
+    }
+  };
+}
+
+function performKind(dependencies: WorkDependencies): Perform {
   return (attempt) => {
     const context = contextOf(attempt);
     switch (attempt.task.kind) {

@@ -20,6 +20,7 @@ function indexLine(name: string, rowsOutside: number): InspectReport['indexes'][
     rowsOutside,
     shareOutside: rowsOutside / 4_000,
     uncoveredFragments: rowsOutside > 0 ? 1 : 0,
+    filesMissing: false,
     outsideSince: rowsOutside > 0 ? '2026-01-02T03:04:05.000Z' : null,
     bytes: 2_048,
     generationsBehind: 0,
@@ -115,7 +116,14 @@ describe('the before and after of a store', () => {
   const after = inspectReport({
     version: 12,
     fragments: 1,
-    keyIndex: { name: 'id_idx', kind: 'BTree', coveredFragments: 1, uncoveredFragments: 0, unindexedRows: 0 },
+    keyIndex: {
+      name: 'id_idx',
+      kind: 'BTree',
+      coveredFragments: 1,
+      uncoveredFragments: 0,
+      unindexedRows: 0,
+      filesMissing: false,
+    },
     indexes: [indexLine('id_idx', 0), indexLine('words', 5)],
     wal: {
       shards: [
@@ -168,7 +176,14 @@ describe('the before and after of a store', () => {
   });
 
   it('says how many rows an index does not cover', () => {
-    const index = { name: 'id_idx', kind: 'BTree', coveredFragments: 1, uncoveredFragments: 2, unindexedRows: 1_500 };
+    const index = {
+      name: 'id_idx',
+      kind: 'BTree',
+      coveredFragments: 1,
+      uncoveredFragments: 2,
+      unindexedRows: 1_500,
+      filesMissing: false,
+    };
 
     expect(renderInspect(inspectReport({ keyIndex: index }))).toContain('id_idx, BTree, 1,500 rows not covered');
   });

@@ -36,7 +36,14 @@ describe('the inspect report', () => {
       smallFragments: 0,
       bytes: 1_000_000,
       keyColumn: 'id',
-      keyIndex: { name: 'id_idx', kind: 'BTree', coveredFragments: 1, uncoveredFragments: 0, unindexedRows: 3 },
+      keyIndex: {
+        name: 'id_idx',
+        kind: 'BTree',
+        coveredFragments: 1,
+        uncoveredFragments: 0,
+        unindexedRows: 3,
+        filesMissing: false,
+      },
       indexes: [
         {
           name: 'id_idx',
@@ -46,12 +53,14 @@ describe('the inspect report', () => {
           rowsOutside: 250,
           shareOutside: 0.25,
           uncoveredFragments: 1,
+          filesMissing: false,
           outsideSince: '1970-01-01T00:00:00.000Z',
           bytes: 10_000,
           generationsBehind: 0,
         },
       ],
       hold: { since: '1970-01-01T00:00:00.001Z', heldFragments: 2 },
+      error: null,
       wal: {
         shards: [
           {
