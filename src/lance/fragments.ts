@@ -76,10 +76,11 @@ export function decodeFragment(message: WireMessage): Fragment {
     files,
   };
   if (!deletion) return fragment;
-  // The id in the name is a random 64-bit number.
+  return { ...fragment, deletionFile: deletionKey(id, deletion) };
+}
+
+/** Key under the table. The id in the name is a random 64-bit number. */
+export function deletionKey(fragmentId: number, deletion: WireMessage): string {
   const extension = unsigned(deletion, 1) === 0 ? 'arrow' : 'bin';
-  return {
-    ...fragment,
-    deletionFile: `_deletions/${id}-${unsigned(deletion, 2)}-${unsignedBits(deletion, 3)}.${extension}`,
-  };
+  return `_deletions/${fragmentId}-${unsigned(deletion, 2)}-${unsignedBits(deletion, 3)}.${extension}`;
 }

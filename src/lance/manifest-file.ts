@@ -23,6 +23,7 @@ export const MANIFEST_FIELD = {
   writerFlags: 10,
   transactionFile: 12,
   dataFormat: 15,
+  config: 16,
   basePaths: 18,
   branch: 20,
   transactionSection: 21,

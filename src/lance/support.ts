@@ -15,6 +15,16 @@ const FLAG = {
 const READABLE = Object.values(FLAG).reduce((mask, bit) => mask | bit, 0);
 const WRITABLE = FLAG.deletionFiles | FLAG.fileFormatV2 | FLAG.tableConfig;
 
+/** What the judgement of a manifest needs to know of it. */
+export interface SupportFacts
+  extends Pick<
+    TableManifest,
+    'key' | 'version' | 'naming' | 'readerFlags' | 'writerFlags' | 'stableRowIds' | 'basePaths' | 'dataFormatVersion'
+  > {
+  readonly branch?: string;
+  readonly indexes: readonly { readonly name: string }[];
+}
+
 /** The set bits of `flags` that are not in `known`. Flags may exceed 32 bits. */
 function bitsOutside(flags: number, known: number): bigint[] {
   const bits: bigint[] = [];
@@ -24,7 +34,7 @@ function bitsOutside(flags: number, known: number): bigint[] {
   return bits;
 }
 
-function refuseFlags(manifest: TableManifest, flags: number, known: number, side: 'reader' | 'writer'): void {
+function refuseFlags(manifest: SupportFacts, flags: number, known: number, side: 'reader' | 'writer'): void {
   const unknown = bitsOutside(flags, known);
   if (unknown.length === 0) return;
   throw unsupported(
@@ -36,7 +46,7 @@ function refuseFlags(manifest: TableManifest, flags: number, known: number, side
 }
 
 /** Throws `MANIFEST_UNSUPPORTED` when what the manifest says may not be what it means: unknown reader flag, branch. */
-export function assertReadable(manifest: TableManifest): void {
+export function assertReadable(manifest: SupportFacts): void {
   refuseFlags(manifest, manifest.readerFlags, READABLE, 'reader');
   if (manifest.branch !== undefined) {
     throw unsupported(manifest.key, `belongs to branch "${manifest.branch}"`, 'the main branch');
@@ -44,7 +54,7 @@ export function assertReadable(manifest: TableManifest): void {
 }
 
 /** Throws `MANIFEST_UNSUPPORTED` for whatever has not been tested under our own commits; call it before any write. */
-export function assertWritable(manifest: TableManifest): void {
+export function assertWritable(manifest: SupportFacts): void {
   assertReadable(manifest);
   const { key } = manifest;
   if (manifest.naming !== 'V2') {
