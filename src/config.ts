@@ -18,6 +18,10 @@ export interface Settings {
   readonly indexMaxPercentOutside: number;
   readonly indexTailIntervalMs: number;
   readonly versionRetentionMs: number;
+  readonly pruneKeepVersions: number;
+  readonly pruneMinVersions: number;
+  readonly pruneMinBytes: number;
+  readonly pruneIntervalMs: number;
   readonly compactionIntervalMs: number;
   readonly mergeWalIntervalMs: number;
   readonly mergeWalTailIntervalMs: number;
@@ -169,7 +173,40 @@ export const settingDefinitions: readonly SettingDefinition[] = [
     default: '604800',
     least: 0,
     meaning:
-      'Old versions of a table are pruned past this age. Keep it above GENERATION_RETENTION: merged generations are collected by what old versions say.',
+      "Old versions of a table are pruned past this age, unless the table's own config (lance.auto_cleanup.older_than) names another. Never below GENERATION_RETENTION: merged generations are collected by what old versions say.",
+  },
+  {
+    name: 'PRUNE_KEEP_VERSIONS',
+    property: 'pruneKeepVersions',
+    unit: 'count',
+    default: '3',
+    least: 1,
+    meaning: 'So many of the newest versions of a table stay, whatever their age.',
+  },
+  {
+    name: 'PRUNE_MIN_VERSIONS',
+    property: 'pruneMinVersions',
+    unit: 'count',
+    default: '100',
+    least: 1,
+    meaning: 'A store is pruned from this many versions that may go.',
+  },
+  {
+    name: 'PRUNE_MIN_BYTES',
+    property: 'pruneMinBytes',
+    unit: 'bytes',
+    default: '268435456',
+    least: 1,
+    meaning: 'A store is pruned from this many bytes that only old versions name.',
+  },
+  {
+    name: 'PRUNE_INTERVAL',
+    property: 'pruneIntervalMs',
+    unit: 'seconds',
+    default: '86400',
+    least: 1,
+    meaning:
+      'A store is pruned when a version is this much older than the retention, however few and small old versions are.',
   },
   {
     name: 'COMPACTION_INTERVAL',
@@ -230,6 +267,7 @@ const families = [
   'MIN_FRAGMENT',
   'MAX_FRAGMENT',
   'VERSION_RETENTION',
+  'PRUNE_',
   'TASK_COOLDOWN_',
   'TASK_HISTORY_',
 ];

@@ -149,6 +149,32 @@ export interface DeadLetterReport {
   }[];
 }
 
+/** What a Prune would delete. Sizes in bytes. */
+export interface PrunePreview {
+  readonly schemaVersion: number;
+  readonly target: string;
+  /** The newest version. */
+  readonly version: number;
+  readonly versions: number;
+  readonly prunableVersions: number;
+  /** How many versions stay, by the first reason that holds for each. */
+  readonly retained: Readonly<Record<string, number>>;
+  readonly retentionMs: number;
+  /** Whose word that is: the table's own config or VERSION_RETENTION. */
+  readonly retentionOf: 'table' | 'settings';
+  /** Without manifests. */
+  readonly files: number;
+  /** With manifests. */
+  readonly bytes: number;
+  readonly classes: Readonly<Record<string, { readonly files: number; readonly bytes: number }>>;
+  /** Of `files`, those that no manifest ever named. */
+  readonly orphans: number;
+  /** Files that no manifest names and that stay because a commit may still be under way. */
+  readonly orphansTooYoung: number;
+  /** Keys below the table. */
+  readonly plan: { readonly manifests: readonly string[]; readonly files: readonly string[] };
+}
+
 export interface SendRequest {
   readonly kind: TaskKind;
   readonly target: string;
@@ -165,6 +191,8 @@ export interface Plane {
   explain(target: string): Promise<ExplainReport>;
   /** With `wait`, runs or watches until the task has ended; without it, only writes it to the ledger. */
   send(request: SendRequest, options: { readonly wait: boolean; readonly signal: AbortSignal }): Promise<SendReport>;
+  /** What a Prune would delete now; changes nothing, asks for nothing. */
+  previewPrune(target: string): Promise<PrunePreview>;
   history(options: {
     readonly target?: string;
     readonly limit: number;

@@ -7,6 +7,7 @@ import { type Plane, type ProgressEvent, type RunReport, SCHEMA_VERSION } from '
 import { isAtRest } from '../tasks/at-rest.ts';
 import { TASK_KINDS } from '../tasks/task.ts';
 import { createViews, taskReport, type Views } from '../views.ts';
+import { previewPrune } from '../work/preview-prune.ts';
 import type { AwsEnvironment } from './clients.ts';
 import { type Cloud, type CloudParts, openCloud } from './cloud.ts';
 import { namesFromEnvironment, namesFromOutputs, ROOTS_OUTPUT } from './names.ts';
@@ -77,6 +78,12 @@ class StackPlane implements Plane {
 
   history(options: Parameters<Plane['history']>[0]) {
     return this.#views.history(options);
+  }
+
+  async previewPrune(named: string) {
+    const target = await canonicalTarget(named, this.#roots);
+    const now = () => this.#cloud.clock.now();
+    return previewPrune({ storageFor: this.#cloud.storageFor, settings: this.#cloud.settings, now }, target);
   }
 
   async send(request: Parameters<Plane['send']>[0], { wait, signal }: Parameters<Plane['send']>[1]) {

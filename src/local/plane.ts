@@ -14,6 +14,7 @@ import { systemClock } from '../tasks/system-clock.ts';
 import { TASK_KINDS, type Task } from '../tasks/task.ts';
 import { createViews, taskReport, type Views } from '../views.ts';
 import { createLancedb } from '../work/lancedb.ts';
+import { previewPrune } from '../work/preview-prune.ts';
 import { holderGone, processIdentity } from './process-identity.ts';
 import { createPump, type Pump } from './pump.ts';
 import { resumeInterrupted } from './resume.ts';
@@ -145,6 +146,12 @@ class LocalPlane implements Plane {
 
   history(options: Parameters<Plane['history']>[0]) {
     return this.#views.history(options);
+  }
+
+  async previewPrune(named: string) {
+    const target = await canonicalTarget(named, this.#options.roots);
+    const now = () => systemClock.now();
+    return previewPrune({ storageFor: this.#storage.storageFor, settings: this.#options.settings, now }, target);
   }
 
   async send(request: Parameters<Plane['send']>[0], options: Parameters<Plane['send']>[1]) {

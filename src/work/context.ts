@@ -14,6 +14,7 @@ export type WorkSettings = Pick<
   | 'compactMaxSourceFragments'
   | 'targetFragmentBytes'
   | 'versionRetentionMs'
+  | 'pruneKeepVersions'
 >;
 
 /** What every kind of work is given once per process. */

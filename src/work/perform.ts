@@ -1,11 +1,11 @@
 import type { AttemptContext, Perform } from '../tasks/task.ts';
 import { compact } from './compact.ts';
 import type { WorkContext, WorkDependencies } from './context.ts';
-import { WorkError } from './errors.ts';
 import { indexId } from './index-id.ts';
 import { namedFailure } from './lost-files.ts';
 import { mergeWal } from './merge-wal.ts';
 import { optimizeIndices } from './optimize-indices.ts';
+import { prune } from './prune.ts';
 
 /** What each kind of task does, on real tables. */
 export function createPerform(dependencies: WorkDependencies): Perform {
@@ -32,10 +32,7 @@ function performKind(dependencies: WorkDependencies): Perform {
       case 'OptimizeIndices':
         return optimizeIndices(context, dependencies);
       case 'Prune':
-        throw new WorkError('KIND_UNSUPPORTED', `Tasks of kind ${attempt.task.kind} cannot be done yet.`, {
-          disposition: 'permanent',
-          next: 'Take a newer release of lance-upkeep.',
-        });
+        return prune(context, dependencies);
     }
   };
 }

@@ -43,6 +43,11 @@ export class ScratchDatabase {
 
 /** `<database>/_lance_upkeep/scratch/<digest of the target>`; discovery never looks in there. */
 export function scratchUri(target: string): string {
+  return `${databaseUri(target)}/${upkeepFolder(target, 'scratch')}`;
+}
+
+/** Where something of ours about one table lies, below the directory of its database. */
+export function upkeepFolder(target: string, area: 'scratch' | 'prune'): string {
   const digest = createHash('sha256').update(target).digest('hex').slice(0, 16);
-  return `${databaseUri(target)}/_lance_upkeep/scratch/${digest}`;
+  return `_lance_upkeep/${area}/${digest}`;
 }

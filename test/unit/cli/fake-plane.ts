@@ -67,6 +67,7 @@ export function fakePlane(over: Partial<Plane> = {}): Plane {
     inspect: notExpected('inspect'),
     status: notExpected('status'),
     explain: notExpected('explain'),
+    previewPrune: notExpected('previewPrune'),
     send: notExpected('send'),
     history: notExpected('history'),
     deadLetters: notExpected('deadLetters'),
