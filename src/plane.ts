@@ -55,6 +55,21 @@ export interface InspectReport {
       readonly oldestPending: string | null;
     }[];
   } | null;
+  /** Null when they were not counted: a table that must not be written. */
+  readonly versions: {
+    readonly count: number;
+    /** How many may go by the rules of retention. */
+    readonly prunable: number;
+    /** What pruning those would free at least. */
+    readonly prunableBytes: number;
+    /** ISO-8601. */
+    readonly oldest: string;
+    readonly retentionMs: number;
+    /** ISO-8601. */
+    readonly countedAt: string;
+    /** Why a prune would be refused; null when it would not. */
+    readonly refused: string | null;
+  } | null;
   /** What is wrong with the table as it was read: damage, lost files, a feature that is not supported. */
   readonly error: ErrorRecord | null;
 }

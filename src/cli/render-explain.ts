@@ -2,7 +2,7 @@ import { inspectReport } from '../fleet/inspect.ts';
 import type { ExplainReport } from '../plane.ts';
 import { formatCount, formatNumberOf } from './format.ts';
 import type { Paint } from './paint.ts';
-import { renderIndexes } from './render-stores.ts';
+import { describeVersions, renderIndexes } from './render-stores.ts';
 import { type Cell, type Column, oneLine, renderTable } from './render-table.ts';
 import { renderTasks } from './render-tasks.ts';
 
@@ -24,6 +24,7 @@ export function renderExplain(report: ExplainReport, paint: Paint): string {
     `  version ${facts.version}, ${formatNumberOf(facts.rows, 'row')}, ${formatNumberOf(facts.fragments, 'fragment')}, ` +
       `observed ${new Date(facts.numbersFrom ?? facts.observedAt).toISOString()}`,
   ];
+  if (facts.versions) head.push(`  versions: ${describeVersions(facts.versions)}`);
   if (facts.error) head.push(`  ${paint.bad('not readable')}: ${facts.error.code}: ${oneLine(facts.error.message)}`);
   const verdicts = report.verdicts.map((verdict): Cell[] => [
     verdict.rule,

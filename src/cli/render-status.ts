@@ -1,7 +1,7 @@
 import type { StatusReport } from '../plane.ts';
 import { formatCount, formatNumberOf, storeNames } from './format.ts';
 import type { Paint } from './paint.ts';
-import { describeIndexes } from './render-stores.ts';
+import { describeIndexes, describeVersions } from './render-stores.ts';
 import { type Cell, type Column, renderTable } from './render-table.ts';
 
 const COLUMNS: Column[] = [
@@ -11,6 +11,7 @@ const COLUMNS: Column[] = [
   { title: 'key index' },
   { title: 'indexes' },
   { title: 'pending generations', align: 'right' },
+  { title: 'versions' },
   { title: 'open tasks' },
   { title: 'observed' },
   { title: 'because' },
@@ -28,6 +29,7 @@ export function renderStatus(report: StatusReport, paint: Paint): string {
     keyIndexOf(store),
     store.facts === null ? '-' : describeIndexes(store.facts),
     pendingOf(store),
+    describeVersions(store.facts?.versions ?? null),
     store.openTasks.map((task) => `${task.kind} ${task.state}`).join(', ') || 'none',
     store.facts === null ? 'never' : new Date(store.facts.numbersFrom ?? store.facts.observedAt).toISOString(),
     store.because.join(' '),

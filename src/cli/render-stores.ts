@@ -23,6 +23,17 @@ export function describePending(store: InspectReport): string {
   return formatCount(sum(store.wal.shards, (shard) => shard.pendingGenerations));
 }
 
+/** `2,000, 1,327 can go (at least 3.2 MiB)`; `-` where they were not counted. */
+export function describeVersions(
+  versions: Pick<NonNullable<InspectReport['versions']>, 'count' | 'prunable' | 'prunableBytes'> | null,
+): string {
+  if (versions === null) return '-';
+  const { count, prunable, prunableBytes } = versions;
+  const going =
+    prunable === 0 ? 'none can go' : `${formatCount(prunable)} can go (at least ${formatBytes(prunableBytes)})`;
+  return `${formatCount(count)}, ${going}`;
+}
+
 /** Everything that `inspect` knows, for a person. */
 export function renderInspect(store: InspectReport): string {
   const index = store.keyIndex;
@@ -33,6 +44,7 @@ export function renderInspect(store: InspectReport): string {
     ['bytes', formatBytes(store.bytes)],
     ['key column', store.keyColumn ?? 'none'],
     ['key index', index === null ? 'none' : `${index.name}, ${describeKeyIndex(store)}`],
+    ['versions', describeVersions(store.versions)],
     ['MemWAL', store.wal === null ? 'none' : describeWal(store.wal.shards)],
   ];
   if (store.hold !== null)

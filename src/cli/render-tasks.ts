@@ -9,6 +9,7 @@ export function describeOutcome(task: TaskReport): string {
     const { compaction, rewroteNothing, versionBefore, versionAfter, partial } = task.result;
     const rest = partial === undefined ? '' : `; in part: ${partial}`;
     if (rewroteNothing) return `nothing to change at version ${versionBefore}${rest}`;
+    if (task.kind === 'Prune') return `${describePruned(task.result.metrics)}${rest}`;
     const versions = `version ${versionBefore} -> ${versionAfter}`;
     if (!compaction) return `${versions}${rest}`;
     const fragments = `${formatNumberOf(compaction.fragmentsRemoved, 'fragment')} into ${formatCount(compaction.fragmentsAdded)}`;
@@ -18,6 +19,12 @@ export function describeOutcome(task: TaskReport): string {
   if (task.state === 'waiting') return `waits for ${task.dependsOn.join(', ')}`;
   if (task.notBefore !== null && task.state === 'queued') return `not before ${task.notBefore}`;
   return '';
+}
+
+function describePruned(metrics: Readonly<Record<string, number>>): string {
+  const { prune_versions_removed = 0, prune_files_removed = 0, prune_bytes_removed = 0 } = metrics;
+  const versions = formatNumberOf(prune_versions_removed, 'version');
+  return `${versions} and ${formatNumberOf(prune_files_removed, 'file')} removed, ${formatBytes(prune_bytes_removed)} given back`;
 }
 
 /** One line a task, in the order given. */

@@ -1,6 +1,7 @@
 import { compactionVerdicts } from './demand-compaction.ts';
 import { indexVerdicts } from './demand-indexes.ts';
 import { keyIndexVerdicts } from './demand-key-index.ts';
+import { versionVerdicts } from './demand-versions.ts';
 import { walVerdicts } from './demand-wal.ts';
 import type { StoreFacts } from './facts.ts';
 import type { DemandInput, Verdict } from './verdict.ts';
@@ -16,6 +17,7 @@ export function demand(facts: StoreFacts, input: DemandInput): readonly Verdict[
   }
   if (sweep !== 'merge') verdicts.push(...indexVerdicts(facts, input));
   if (sweep !== 'compaction') verdicts.push(...walVerdicts(facts, input));
+  if (sweep === undefined || sweep === 'tails' || sweep === 'all') verdicts.push(...versionVerdicts(facts, input));
   if (facts.error?.code === 'MANIFEST_UNSUPPORTED') {
     return verdicts.map((verdict) => refused(verdict, 'the table uses a feature that is not supported'));
   }

@@ -36,7 +36,30 @@ export interface StoreFacts {
   readonly wal: { readonly shards: readonly ShardFacts[] } | null;
   /** When it was looked whether the files of the indexes are there. */
   readonly filesCheckedAt?: number;
+  /** Undefined until they were counted for the first time. */
+  readonly versions?: VersionFacts;
   readonly error?: ErrorRecord;
+}
+
+/** The versions of a table as they were counted last, which is not at every look. */
+export interface VersionFacts {
+  readonly count: number;
+  /** How many the rules of retention let go. */
+  readonly prunable: number;
+  /** What pruning would free at least: a sample of old manifests tells. */
+  readonly prunableBytes: number;
+  /** When the oldest version was committed, by the store's clock. */
+  readonly oldest: number;
+  /** The same of the oldest version that may go. */
+  readonly oldestPrunable: number | null;
+  /** When one more may go without any commit. */
+  readonly nextPrunableAt: number | null;
+  /** Of this table: its own config wins over the settings. Milliseconds. */
+  readonly retentionMs: number;
+  readonly measuredAt: number;
+  readonly measuredVersion: number;
+  /** Why a prune of this table would be refused. */
+  readonly refused?: string;
 }
 
 export interface KeyIndexFacts {

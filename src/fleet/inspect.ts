@@ -1,5 +1,5 @@
 import { type InspectReport, SCHEMA_VERSION } from '../plane.ts';
-import type { StoreFacts } from './facts.ts';
+import type { StoreFacts, VersionFacts } from './facts.ts';
 
 /** The facts as `inspect --json` shows them: only the fields that are promised, times in ISO-8601. */
 export function inspectReport(facts: StoreFacts): InspectReport {
@@ -17,7 +17,21 @@ export function inspectReport(facts: StoreFacts): InspectReport {
     indexes: facts.indexes.map((index) => indexReport(index, facts)),
     hold: hold === null ? null : { since: iso(hold.createdAt), heldFragments: hold.heldFragments },
     wal: wal === null ? null : { shards: wal.shards.map(shardReport) },
+    versions: facts.versions === undefined ? null : versionsReport(facts.versions),
     error: facts.error ?? null,
+  };
+}
+
+function versionsReport(versions: VersionFacts): NonNullable<InspectReport['versions']> {
+  const { count, prunable, prunableBytes, oldest, retentionMs, measuredAt, refused } = versions;
+  return {
+    count,
+    prunable,
+    prunableBytes,
+    oldest: new Date(oldest).toISOString(),
+    retentionMs,
+    countedAt: new Date(measuredAt).toISOString(),
+    refused: refused ?? null,
   };
 }
 

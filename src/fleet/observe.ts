@@ -10,6 +10,7 @@ import { assertReadable, assertWritable } from '../lance/support.ts';
 import type { KeyIndexFacts, StoreFacts } from './facts.ts';
 import { withIndexFiles } from './observe-files.ts';
 import { holdFacts, observeIndexes } from './observe-indexes.ts';
+import { type ObserveVersionsSettings, observeVersions } from './observe-versions.ts';
 import { observeWal } from './observe-wal.ts';
 import { permanentErrorIn } from './permanent-error.ts';
 
@@ -17,12 +18,13 @@ import { permanentErrorIn } from './permanent-error.ts';
 export type ObserveSettings = Pick<
   Settings,
   'targetFragmentBytes' | 'compactMaxBytes' | 'compactMaxSourceFragments' | 'generationRetentionMs'
->;
+> &
+  ObserveVersionsSettings;
 
 const hour = 3_600_000;
 
 /**
- * Reads what a store needs from its manifests alone: two small reads for a table without a MemWAL. The MemWAL is counted each
+ * Reads what a store needs from its manifests alone: two small reads for an idle table without a MemWAL. The MemWAL is counted each
  * time, whether or not the base version moved, since flushes never move it.
  * `previous` spares the listing: the next version's key is computable. Once an hour the listing decides anyway, since a tag can keep
  * the remembered version alive after its successors were pruned.
@@ -57,7 +59,9 @@ async function lookOnce(
   assertReadable(manifest);
   const key = keyFacts(manifest);
   const wal = await observeWal(store, manifest, settings, now, previous?.wal ?? null);
-  const error = unsupportedIn(manifest) ?? wal?.error ?? key.error;
+  const unwritable = unsupportedIn(manifest);
+  const error = unwritable ?? wal?.error ?? key.error;
+  const versions = unwritable ? undefined : await observeVersions(store, manifest, settings, now, previous?.versions);
   const facts = {
     target,
     observedAt: now,
@@ -68,6 +72,7 @@ async function lookOnce(
     indexes: observeIndexes(manifest, wal?.shards ?? [], previous),
     hold: holdFacts(manifest),
     wal: wal === null ? null : { shards: wal.shards },
+    ...(versions === undefined ? {} : { versions }),
     ...(error === undefined ? {} : { error: errorRecord(error) }),
   };
   if (memory === undefined) return withIndexFiles(store, manifest, facts);

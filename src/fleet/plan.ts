@@ -57,7 +57,7 @@ export function plan(target: string, verdicts: readonly Verdict[], input: PlanIn
       return !beforeMerge;
     });
   const fails = needed !== undefined && isHopeless('IndexId', input);
-  return [firstOf('Compact'), index, fails ? undefined : merge, indices].flatMap((verdict) => {
+  return [firstOf('Compact'), index, fails ? undefined : merge, indices, firstOf('Prune')].flatMap((verdict) => {
     if (verdict === undefined || isHopeless(verdict.kind, input)) return [];
     const mended = isCauseGone(input.health[verdict.kind], input.facts);
     if (open.has(verdict.kind) && !(mended && isWaiting(verdict.kind, input))) return [];

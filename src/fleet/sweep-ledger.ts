@@ -11,11 +11,10 @@ export type SweepLedger = Pick<
   'admit' | 'openTasks' | 'health' | 'getFacts' | 'putFacts' | 'listFacts' | 'forgetFacts'
 >;
 
+type NeedSettings = Pick<Settings, 'minFragments' | 'mergeWalMinGenerations' | 'pruneMinVersions'>;
+
 /** The facts as the ledger takes them: with the order for lists of the worst first. */
-export function toStored(
-  facts: StoreFacts,
-  settings: Pick<Settings, 'minFragments' | 'mergeWalMinGenerations'>,
-): StoredFacts & { readonly need: number } {
+export function toStored(facts: StoreFacts, settings: NeedSettings): StoredFacts & { readonly need: number } {
   return { target: facts.target, observedAt: facts.observedAt, facts, need: needOf(facts, settings) };
 }
 
@@ -32,7 +31,7 @@ export function fromStored(stored: StoredFacts | undefined): StoreFacts | undefi
 }
 
 /** How badly a store needs work, a whole number: what waits in thousandths of its threshold; damage comes before everything. */
-function needOf(facts: StoreFacts, settings: Pick<Settings, 'minFragments' | 'mergeWalMinGenerations'>): number {
+function needOf(facts: StoreFacts, settings: NeedSettings): number {
   const pending = facts.wal?.shards.reduce((sum, shard) => sum + shard.pendingGenerations, 0) ?? 0;
   const covered = facts.keyIndex?.exact ? facts.rows - facts.keyIndex.unindexedRows : 0;
   const indexable = facts.keyColumn !== null && facts.keyTypeWithoutIndex === undefined;
@@ -40,7 +39,8 @@ function needOf(facts: StoreFacts, settings: Pick<Settings, 'minFragments' | 'me
   const waiting =
     facts.compactableFragments / settings.minFragments +
     pending / settings.mergeWalMinGenerations +
-    (facts.rows === 0 ? 0 : (outsideIndex + outsideOthers(facts)) / facts.rows);
+    (facts.rows === 0 ? 0 : (outsideIndex + outsideOthers(facts)) / facts.rows) +
+    oldVersionsWeight * Math.min(1, (facts.versions?.prunable ?? 0) / settings.pruneMinVersions);
   return Math.round(waiting * 1000) + (facts.error === undefined ? 0 : damaged);
 }
 
@@ -48,6 +48,9 @@ function needOf(facts: StoreFacts, settings: Pick<Settings, 'minFragments' | 'me
 function outsideOthers({ indexes, keyIndex }: StoreFacts): number {
   return Math.max(0, ...indexes.filter(({ name }) => name !== keyIndex?.name).map(({ rowsOutside }) => rowsOutside));
 }
+
+/** Old versions cost space, and no query anything. */
+const oldVersionsWeight = 0.1;
 
 /** More than any store can have waiting. */
 const damaged = 1_000_000_000;

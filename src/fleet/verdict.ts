@@ -15,7 +15,10 @@ export type DemandRule =
   | 'wal-pending'
   | 'wal-bytes'
   | 'wal-tail'
-  | 'wal-garbage';
+  | 'wal-garbage'
+  | 'versions-count'
+  | 'versions-bytes'
+  | 'versions-age';
 
 /** What one rule says about one store. `due` when the rule asks for a task of `kind`; `because` is a whole sentence either way. */
 export interface Verdict {
@@ -23,14 +26,24 @@ export interface Verdict {
   readonly kind: TaskKind;
   readonly threshold: number;
   readonly value: number;
-  readonly unit: 'fragments' | 'share' | 'indexes' | 'rows' | 'generations' | 'bytes' | 'shards';
+  readonly unit:
+    | 'fragments'
+    | 'share'
+    | 'indexes'
+    | 'rows'
+    | 'generations'
+    | 'bytes'
+    | 'shards'
+    | 'versions'
+    | 'seconds';
   readonly due: boolean;
   readonly because: string;
 }
 
 /**
  * Which rules a sweep applies: `compaction` those of Compact, IndexId and OptimizeIndices, `merge` those of MergeWal, `tails` those of
- * MergeWal and OptimizeIndices with every pending generation and every row outside of an index due, `all` everything at once.
+ * MergeWal and OptimizeIndices with every pending generation and every row outside of an index due, and those of Prune, `all`
+ * everything at once.
  */
 export type SweepKind = 'compaction' | 'merge' | 'tails' | 'all';
 
@@ -44,6 +57,9 @@ export type DemandSettings = Pick<
   | 'indexMaxRowsOutside'
   | 'indexMaxPercentOutside'
   | 'indexTailIntervalMs'
+  | 'pruneMinVersions'
+  | 'pruneMinBytes'
+  | 'pruneIntervalMs'
 >;
 
 export interface DemandInput {

@@ -35,10 +35,28 @@ describe('what an observation costs', () => {
     expect(second.facts).toEqual({ ...first.facts, observedAt: now + minute });
   });
 
-  it('is one listing and one read for a store seen for the first time', async () => {
+  it('is one listing and one read for a store seen for the first time, and a listing of its versions', async () => {
     const { target } = await idleTable();
     const { requests } = await counted(target, now);
-    expect(requests.map((request) => request.call)).toEqual(['list', 'get']);
+    expect(requests.map((request) => request.call)).toEqual(['list', 'get', 'list']);
+  });
+
+  it('counts versions at most hourly, and reads at most 16 old manifests for what they hold', async () => {
+    const { table, target } = await idleTable();
+    const later = now + 8 * 24 * 60 * minute;
+    for (let n = 0; n < 40; n += 1) await table.add(plainTable(rows(n, n + 1, n)) as never);
+    const first = await counted(target, later);
+    const ofVersions = ({ requests }: typeof first) =>
+      requests.filter(({ call, key }) => call === 'get' && key.startsWith('_versions/')).length;
+    expect(first.facts.versions).toMatchObject({ count: 42, prunable: 39 });
+    expect(ofVersions(first)).toBe(1 + 16);
+    await table.add(plainTable(rows(1, 2, 1)) as never);
+    const soon = await counted(target, later + minute, first.facts);
+    expect(soon.requests.map((request) => request.call)).toEqual(['get', 'get']);
+    expect(soon.facts.versions).toEqual(first.facts.versions);
+    const hourLater = await counted(target, later + 60 * minute, soon.facts);
+    expect(hourLater.facts.versions).toMatchObject({ count: 43, measuredAt: later + 60 * minute });
+    expect(ofVersions(hourLater)).toBeLessThanOrEqual(1 + 16);
   });
 
   it('is the same once an hour, when the listing decides', async () => {

@@ -2,7 +2,7 @@ import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ExplainReport, SendRequest } from '../../../src/plane.ts';
+import type { ExplainReport, PrunePreview, SendRequest } from '../../../src/plane.ts';
 import { indexFacts } from '../../fixtures/facts.ts';
 import { type RunSetting, run as runIn, taskReport } from './fake-plane.ts';
 
@@ -215,5 +215,58 @@ describe('history', () => {
     await run(['history'], { plane: { history } });
 
     expect(asked).toEqual([{ target: table, limit: 5, after: 'x' }, { limit: 50 }]);
+  });
+});
+
+describe('send Prune --dry-run', () => {
+  const preview: PrunePreview = {
+    schemaVersion: 1,
+    target: '/data/db/events.lance',
+    version: 2_000,
+    versions: 2_000,
+    prunableVersions: 1_300,
+    retained: { head: 1, recent: 698, tagged: 1 },
+    retentionMs: 604_800_000,
+    retentionOf: 'settings',
+    files: 2_600,
+    bytes: 5_000_000,
+    classes: {
+      manifests: { files: 1_300, bytes: 2_000_000 },
+      data: { files: 1_300, bytes: 2_500_000 },
+      transactions: { files: 1_300, bytes: 500_000 },
+    },
+    orphans: 2,
+    orphansTooYoung: 1,
+    plan: { manifests: ['_versions/18446744073709551614.manifest'], files: ['data/a.lance'] },
+  };
+
+  it('prints what would go and why the rest stays, and asks for no task', async () => {
+    const asked: string[] = [];
+    const plane = {
+      previewPrune: async (target: string) => {
+        asked.push(target);
+        return preview;
+      },
+    };
+    const { code, stdout } = await run(['send', 'Prune', table, '--dry-run'], { plane });
+    expect(code).toBe(0);
+    expect(asked).toEqual([table]);
+    expect(stdout).toContain('1,300 of 2,000 versions would be deleted');
+    expect(stdout).toContain('retention 7 days (VERSION_RETENTION)');
+    expect(stdout).toContain('1 the newest, 698 within the retention, 1 tagged');
+    expect(stdout).toMatch(/data +1,300 /);
+    const json = await run(['send', 'Prune', table, '--dry-run', '--json'], { plane });
+    expect(JSON.parse(json.stdout)).toEqual(preview);
+  });
+
+  it.each([
+    [['send', 'Compact', 'T', '--dry-run']],
+    [['send', 'Prune', 'T', '--dry-run', '--wait']],
+    [['send', 'Prune', 'T', '--dry-run', '--force']],
+    [['send', 'Prune', 'T', '--dry-run', '--depends-on', 'x']],
+  ])('is refused as %j', async (words) => {
+    const { code, stderr } = await run(words.map((word) => (word === 'T' ? table : word)));
+    expect(code).toBe(2);
+    expect(stderr).toContain('--dry-run goes with Prune');
   });
 });

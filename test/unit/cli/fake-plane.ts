@@ -16,6 +16,7 @@ export function inspectReport(over: Partial<InspectReport> = {}): InspectReport 
     indexes: [],
     hold: null,
     wal: null,
+    versions: null,
     error: null,
     ...over,
   };

@@ -3,7 +3,7 @@ import { loadSettings } from '../../../src/config.ts';
 import { demand } from '../../../src/fleet/demand.ts';
 import type { StoreFacts } from '../../../src/fleet/facts.ts';
 import type { DemandInput, DemandRule, Verdict } from '../../../src/fleet/verdict.ts';
-import { healthOf, keyIndexFacts, shardFacts, storeFacts } from '../../fixtures/facts.ts';
+import { healthOf, keyIndexFacts, shardFacts, storeFacts, versionFacts } from '../../fixtures/facts.ts';
 
 const settings = loadSettings({});
 const now = 100_000_000;
@@ -208,5 +208,64 @@ describe('a table with a feature that is not supported', () => {
     expect(due(facts, { sweep: 'all' })).toEqual([]);
     expect(verdict('fragments-small', facts).because).toContain('not supported');
     expect(due({ ...facts, error: { ...error, code: 'GENERATION_MISSING' } })).not.toEqual([]);
+  });
+});
+
+describe('the rules of old versions', () => {
+  const day = 86_400_000;
+  const old = (changes: Parameters<typeof versionFacts>[0]) => ({
+    versions: versionFacts({
+      count: 500,
+      prunable: 1,
+      oldestPrunable: now - 7 * day,
+      measuredAt: now - 1000,
+      ...changes,
+    }),
+  });
+
+  it('ask for a prune from so many versions, so many bytes, or so much time past the retention', () => {
+    expect(due(old({}))).toEqual([]);
+    expect(due(old({ prunable: 99 }))).toEqual([]);
+    expect(due(old({ prunable: 100 }))).toEqual(['versions-count']);
+    expect(due(old({ prunableBytes: settings.pruneMinBytes }))).toEqual(['versions-bytes']);
+    expect(due(old({ oldestPrunable: now - 8 * day }))).toEqual(['versions-age']);
+    expect(due(old({ oldestPrunable: now - 8 * day + 1000 }))).toEqual([]);
+    expect(judge(old({ prunable: 100 })).find((one) => one.due)?.kind).toBe('Prune');
+  });
+
+  it("measure the age from the table's own retention", () => {
+    expect(due(old({ oldestPrunable: now - 20 * day, retentionMs: 30 * day }))).toEqual([]);
+    expect(due(old({ oldestPrunable: now - 31 * day, retentionMs: 30 * day }))).toEqual(['versions-age']);
+  });
+
+  it('are applied in the sweeps of the tails and of all, and when explaining', () => {
+    const facts = old({ prunable: 100 });
+    for (const sweep of ['tails', 'all', undefined] as const) {
+      expect(due(facts, sweep === undefined ? {} : { sweep })).toEqual(['versions-count']);
+    }
+    for (const sweep of ['merge', 'compaction'] as const) expect(due(facts, { sweep })).toEqual([]);
+  });
+
+  it('do not ask again on numbers that were counted before the last prune', () => {
+    const pruned = (at: number) => ({
+      health: {
+        Prune: healthOf('Prune', {
+          lastSuccess: { at, taskId: 'p', versionBefore: 7, versionAfter: 7, rewroteNothing: false },
+        }),
+      },
+    });
+    const facts = old({ prunable: 100 });
+    expect(due(facts, pruned(now))).toEqual([]);
+    expect(due(facts, pruned(now - 5000))).toEqual(['versions-count']);
+  });
+
+  it('say why a table is not pruned, and say nothing while its versions were not counted', () => {
+    const refused = verdict('versions-count', old({ prunable: 100, refused: 'x is a branch of this table.' }));
+    expect(refused).toMatchObject({
+      due: false,
+      because: 'Old versions cannot be pruned: x is a branch of this table.',
+    });
+    expect(judge({}).some((one) => one.kind === 'Prune')).toBe(false);
+    for (const one of judge(old({ oldestPrunable: null }))) expect(one.because).toMatch(/^[A-Z0-9].*[^.]\.$/);
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { inspectReport } from '../../../src/fleet/inspect.ts';
-import { indexFacts, keyIndexFacts, shardFacts, storeFacts } from '../../fixtures/facts.ts';
+import { indexFacts, keyIndexFacts, shardFacts, storeFacts, versionFacts } from '../../fixtures/facts.ts';
 
 describe('the inspect report', () => {
   it('holds exactly the promised fields, with times in ISO-8601', () => {
@@ -26,6 +26,7 @@ describe('the inspect report', () => {
         }),
       ],
       hold: { createdAt: 1, heldFragments: 2 },
+      versions: versionFacts({ count: 40, prunable: 30, prunableBytes: 5_000, oldest: 0 }),
     });
     expect(inspectReport(facts)).toEqual({
       schemaVersion: 1,
@@ -81,11 +82,20 @@ describe('the inspect report', () => {
           },
         ],
       },
+      versions: {
+        count: 40,
+        prunable: 30,
+        prunableBytes: 5_000,
+        oldest: '1970-01-01T00:00:00.000Z',
+        retentionMs: 604_800_000,
+        countedAt: '1970-01-01T00:16:40.000Z',
+        refused: null,
+      },
     });
   });
 
   it('has null where there is no key column, no index and no MemWAL', () => {
     const report = inspectReport(storeFacts({ keyColumn: null, keyIndex: null }));
-    expect(report).toMatchObject({ keyColumn: null, keyIndex: null, wal: null });
+    expect(report).toMatchObject({ keyColumn: null, keyIndex: null, wal: null, versions: null });
   });
 });

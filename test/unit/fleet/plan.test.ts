@@ -33,6 +33,12 @@ describe('a plan', () => {
     expect(kinds([compact, missing, merge].map((verdict) => ({ ...verdict, due: false })))).toEqual([]);
   });
 
+  it('asks for a Prune beside whatever else is due, and not while one is open', () => {
+    const old = dueVerdict('Prune', 'versions-count');
+    expect(kinds([old, merge])).toEqual(['MergeWal', 'Prune']);
+    expect(kinds([old], { openTasks: [openTask('Prune')] })).toEqual([]);
+  });
+
   it('leaves the IndexId to the compaction that it follows', () => {
     expect(kinds([compact, missing])).toEqual(['Compact']);
     expect(kinds([compact, uncovered])).toEqual(['Compact']);
