@@ -70,6 +70,9 @@ describe('the versions of a store', () => {
       demand(facts, { settings, health: {}, now: at, sweep: 'tails' }).flatMap((one) => (one.due ? one.rule : []));
     const aged = await look(target, now + 7 * day + hour, soon);
     expect(aged.versions?.prunable).toBe(6);
+    // The newest version still needs every data file.
+    const preview = await previewPrune({ ...workDependencies(), now: () => now + 7 * day + hour }, target);
+    expect(aged.versions?.prunableBytes).toBe(preview.classes.manifests?.bytes);
     expect(due(aged, now + 7 * day + hour)).toEqual([]);
     const late = await look(target, now + 8 * day + hour, aged);
     expect(due(late, now + 8 * day + hour)).toEqual(['versions-age']);

@@ -2,6 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { nestedStore } from '../../../src/fleet/nested-store.ts';
 import type { ObjectStore } from '../../../src/lance/object-store.ts';
 import type { WorkContext, WorkDependencies } from '../../../src/work/context.ts';
+import { previewPrune } from '../../../src/work/preview-prune.ts';
 import { prune } from '../../../src/work/prune.ts';
 import { type PruneLimits, pruneLimits } from '../../../src/work/prune-batch.ts';
 import { batchesOf } from '../../../src/work/prune-plan.ts';
@@ -122,6 +123,21 @@ describe('pruning over an object store', () => {
     expect(step).toBeGreaterThan(60);
   });
 
+  it('leaves one record behind, however often it is killed', async () => {
+    const { store, keys } = bucket(20);
+    for (let death = 1; death <= 4; death += 1) {
+      const killed = attemptOn(target, {
+        onFence: (count) => {
+          if (count === (death === 1 ? 3 : 2)) throw new Error('killed');
+        },
+      });
+      await expect(run(store, killed)).rejects.toThrow('killed');
+      expect((await keys()).filter((key) => key.startsWith('_lance_upkeep/'))).toHaveLength(1);
+    }
+    await run(store);
+    expect((await keys()).filter((key) => key.startsWith('_lance_upkeep/'))).toEqual([]);
+  });
+
   it('keeps the files of a version that came back, though an earlier pass had recorded them', async () => {
     const { store, put, keys } = bucket(20);
     const killed = attemptOn(target, {
@@ -144,6 +160,7 @@ describe('pruning over an object store', () => {
       manifestBytes({ version: 3, fragments: [{ id: 3, rows: 4 }] }),
       0,
     );
+    expect((await previewPrune(dependenciesOf(store), target)).plan.files).not.toContain('data/3.lance');
     const { proof } = await run(store);
     expect(await keys()).toContain('t.lance/data/3.lance');
     expect(proof.versionsRetained).toMatchObject({ detached: 1 });
