@@ -73,7 +73,7 @@ export async function mergeRows(
     for (const rows of tables) {
       await context.fence();
       await refuseMovedWatermark(dependencies, context.target, selections);
-      const merge = plainMergeInsert(base, gate.keyColumn, schema);
+      const merge = await plainMergeInsert(base, gate.keyColumn, schema);
       const result = await commit(context, 'merging rows into the base table', () =>
         merge
           .whenMatchedUpdateAll()
