@@ -1,6 +1,6 @@
-import { mkdir } from 'node:fs/promises';
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { UpkeepError } from '../errors.ts';
+import { makeDirectory } from '../local/make-directory.ts';
 
 /**
  * Where the ledger lives: `--ledger`, else `lance-upkeep/ledger.sqlite` under XDG_STATE_HOME or `~/.local/state`.
@@ -24,7 +24,7 @@ export function ledgerFileFor(options: {
  */
 export async function prepareLedgerFolder(ledgerFile: string): Promise<void> {
   try {
-    await mkdir(dirname(ledgerFile), { recursive: true });
+    await makeDirectory(dirname(ledgerFile));
   } catch (error) {
     throw new UpkeepError(`The folder of the ledger ${ledgerFile} cannot be made: ${(error as Error).message}.`, {
       code: 'LEDGER_NOT_OPENED',

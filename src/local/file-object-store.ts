@@ -1,9 +1,10 @@
 import { randomInt } from 'node:crypto';
 import type { Dirent } from 'node:fs';
-import { link, lstat, mkdir, open, readdir, readFile, realpath, rmdir, stat, unlink } from 'node:fs/promises';
+import { link, lstat, open, readdir, readFile, realpath, rmdir, stat, unlink } from 'node:fs/promises';
 import { isAbsolute, join, resolve, sep } from 'node:path';
 import { UpkeepError } from '../errors.ts';
 import type { Listing, ListOptions, ObjectStore, ObjectSummary } from '../lance/object-store.ts';
+import { makeDirectory } from './make-directory.ts';
 
 /** Lance's own store hides names of this shape (`#` and digits) too: it stages its files the same way. */
 const STAGED = /#\d+$/;
@@ -11,6 +12,8 @@ const STAGED_PREFIX = '.upkeep#';
 /** A staged file this old belongs to a process that died. */
 const ABANDONED_AFTER_MS = 60 * 60 * 1000;
 const MAKE_DIRECTORY_ATTEMPTS = 10;
+/** What file systems without hard links, or across which they do not reach, answer to a link. */
+const LINKLESS = new Set(['EPERM', 'ENOTSUP', 'EOPNOTSUPP', 'ENOSYS', 'EXDEV', 'EMLINK']);
 
 function codeOf(error: unknown): string | undefined {
   return error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : undefined;
@@ -32,7 +35,7 @@ function invalidKey(uri: string, key: string, why: string): UpkeepError {
 
 function ioError(uri: string, key: string, action: string, cause: unknown): UpkeepError {
   const reason = codeOf(cause) ?? (cause instanceof Error ? cause.message : String(cause));
-  const linkless = action === 'write' && (reason === 'EPERM' || reason === 'ENOTSUP' || reason === 'EOPNOTSUPP');
+  const linkless = action === 'write' && LINKLESS.has(reason);
   return new UpkeepError(`Could not ${action} ${key === '' ? 'the root' : key} under ${uri}: ${reason}.`, {
     code: 'STORE_IO',
     disposition: 'failure',
@@ -59,9 +62,13 @@ async function orAbsent<T>(uri: string, key: string, action: string, run: () => 
  * Objects as files under one directory, which need not exist yet. `putIfAbsent` stages a file beside its target, syncs
  * it and links it into place: atomic between processes, and on disk when it returns. Links to directories are not
  * followed by `list`, and no write or delete leaves the directory through one.
+ * `files.link` is the system's own; tests give one of a file system that has none.
  * Throws `KEY_INVALID` for a key outside the directory and `STORE_IO` for what the file system refuses.
  */
-export function createFileObjectStore(absoluteDirectory: string): ObjectStore {
+export function createFileObjectStore(
+  absoluteDirectory: string,
+  files: { readonly link: typeof link } = { link },
+): ObjectStore {
   if (!isAbsolute(absoluteDirectory)) throw invalidKey(absoluteDirectory, '', 'the directory is not absolute');
   const root = resolve(absoluteDirectory);
 
@@ -150,7 +157,7 @@ export function createFileObjectStore(absoluteDirectory: string): ObjectStore {
     for (let attempt = 1; ; attempt++) {
       const staged = join(directory, `${STAGED_PREFIX}${randomInt(2 ** 47)}`);
       try {
-        await mkdir(directory, { recursive: true });
+        await makeDirectory(directory);
         const handle = await open(staged, 'wx');
         try {
           await handle.writeFile(bytes);
@@ -187,7 +194,7 @@ export function createFileObjectStore(absoluteDirectory: string): ObjectStore {
       await removeAbandoned(directory);
       const staged = await stage(directory, bytes);
       try {
-        await link(staged, path);
+        await files.link(staged, path);
       } catch (error) {
         if (codeOf(error) === 'EEXIST') return 'exists';
         throw error;

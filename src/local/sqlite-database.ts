@@ -1,5 +1,7 @@
+import { existsSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
 import { UpkeepError } from '../errors.ts';
 
 const SCHEMA_VERSION = 1;
@@ -7,6 +9,7 @@ const BUSY_TIMEOUT_MS = 250;
 const BUSY_ATTEMPTS = 60;
 const SQLITE_BUSY = 5;
 const SQLITE_LOCKED = 6;
+const SQLITE_CORRUPT = 11;
 
 const SCHEMA = `
   CREATE TABLE IF NOT EXISTS items (
@@ -32,12 +35,14 @@ const SCHEMA = `
 
 /**
  * Opens (or makes) the file that holds ledger and queue; several processes may have it open.
- * Errors: LEDGER_NOT_OPENED, LEDGER_SCHEMA_NEWER (permanent).
+ * Errors: LEDGER_NOT_OPENED, LEDGER_SCHEMA_NEWER, LEDGER_DAMAGED (permanent).
  */
 export function openSqliteDatabase(file: string): DatabaseSync {
   let database: DatabaseSync | undefined;
   try {
+    refuseForeign(file);
     database = new DatabaseSync(file, { timeout: 10_000 });
+    assertOurs(file, database);
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;');
     const version = Number(database.prepare('PRAGMA user_version').get()?.user_version ?? 0);
     if (version > SCHEMA_VERSION) throw newerSchema(file, version);
@@ -49,6 +54,7 @@ export function openSqliteDatabase(file: string): DatabaseSync {
   } catch (error) {
     database?.close();
     if (error instanceof UpkeepError) throw error;
+    if (isDamaged(error)) throw damaged(error);
     throw new UpkeepError(`The ledger file ${file} cannot be opened: ${describe(error)}.`, {
       code: 'LEDGER_NOT_OPENED',
       disposition: 'permanent',
@@ -83,8 +89,53 @@ export async function inTransaction<T>(database: DatabaseSync, random: () => num
   }
 }
 
-/** Turns an error of SQLite into LEDGER_UNAVAILABLE, the one thing the callers of the ports know. */
+/**
+ * Somebody else's database is left as it is, without as much as a file beside it: it is looked at without locks, and before anything opens it
+ * for writing. What it holds in a journal of its own is not seen in that way; `assertOurs` sees that before the first write.
+ */
+function refuseForeign(file: string): void {
+  if (file === ':memory:' || !existsSync(file) || !statSync(file).isFile() || statSync(file).size === 0) return;
+  const location = pathToFileURL(file);
+  location.searchParams.set('immutable', '1');
+  const database = new DatabaseSync(location, { readOnly: true });
+  try {
+    assertOurs(file, database);
+  } finally {
+    database.close();
+  }
+}
+
+/** A ledger has its tables, and an empty file becomes one. Throws LEDGER_NOT_OPENED for a database of anything else. */
+function assertOurs(file: string, database: DatabaseSync): void {
+  const names = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all();
+  const tables = new Set(names.map(({ name }) => String(name)));
+  if (tables.size === 0 || ['items', 'changes', 'messages'].every((name) => tables.has(name))) return;
+  throw new UpkeepError(
+    `${file} is a SQLite database, but no ledger: it holds ${[...tables].slice(0, 3).join(', ')}.`,
+    {
+      code: 'LEDGER_NOT_OPENED',
+      disposition: 'permanent',
+      next: 'It was left as it is. Name another ledger file.',
+    },
+  );
+}
+
+function isDamaged(error: unknown): boolean {
+  return errorCode(error) === SQLITE_CORRUPT;
+}
+
+function damaged(error: unknown): UpkeepError {
+  return new UpkeepError(`The ledger file is damaged: ${describe(error)}.`, {
+    code: 'LEDGER_DAMAGED',
+    disposition: 'permanent',
+    next: 'Stop everything that works with it. Restore it from a backup; or move it away, delete _lance_upkeep/owner.json in each of its roots and begin with a new one: the tables are untouched, and what they need is found again.',
+    cause: error,
+  });
+}
+
+/** Turns an error of SQLite into LEDGER_UNAVAILABLE, the one thing the callers of the ports know; damage does not go away by itself. */
 export function unavailable(error: unknown): UpkeepError {
+  if (isDamaged(error)) return damaged(error);
   return new UpkeepError(`The ledger file could not be read or written: ${describe(error)}.`, {
     code: 'LEDGER_UNAVAILABLE',
     disposition: 'contention',
@@ -105,8 +156,13 @@ function newerSchema(file: string, version: number): UpkeepError {
 }
 
 function isBusy(error: unknown): boolean {
-  const code = error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : 0;
+  const code = errorCode(error);
   return code === SQLITE_BUSY || code === SQLITE_LOCKED;
+}
+
+/** SQLite's primary code; 0 for what is no error of SQLite's. */
+function errorCode(error: unknown): number {
+  return error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : 0;
 }
 
 function describe(error: unknown): string {

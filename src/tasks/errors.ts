@@ -94,3 +94,11 @@ export function ledgerBusy(what: string): UpkeepError {
     next: 'It is tried again by itself.',
   });
 }
+
+export function cursorInvalid(cursor: string): UpkeepError {
+  return new UpkeepError(`${JSON.stringify(cursor)} is no cursor of the history.`, {
+    code: 'CURSOR_INVALID',
+    disposition: 'permanent',
+    next: 'Give back the "next" of the page before as it is, or leave it out for the first page.',
+  });
+}

@@ -1,9 +1,12 @@
 import type { TaskPage } from './api.ts';
+import { cursorInvalid } from './errors.ts';
 import { reader, readTask, shards } from './items.ts';
 import type { Parts } from './parts.ts';
 import type { IndexName, Item } from './ports.ts';
 
 const LARGEST_PAGE = 100;
+/** The sort value of a task: its time and its id. */
+const CURSOR = /^\d{15}#[\x21-\x7e]{1,200}$/;
 
 /**
  * One page over several partitions of an index, greatest sort value first. The cursor is the last sort value itself,
@@ -40,6 +43,7 @@ export async function listTasks(
   page: { readonly target?: string; readonly limit: number; readonly after?: string },
 ): Promise<TaskPage> {
   const { target, ...rest } = page;
+  if (page.after !== undefined && !CURSOR.test(page.after)) throw cursorInvalid(page.after);
   const hints = await mergedPage(
     parts,
     target === undefined

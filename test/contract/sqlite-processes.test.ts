@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
@@ -119,7 +119,7 @@ describe('several processes on one SQLite file', () => {
     queue.close();
   });
 
-  test('a file that is no ledger, one in no folder and one of a newer release are refused with what to do', () => {
+  test('a file that is no ledger, another program’s database (untouched), one in no folder and one of a newer release are refused with what to do', () => {
     const notOne = join(folder, 'text.db');
     writeFileSync(notOne, 'This is a text and has always been one, of more than a hundred bytes or so.'.repeat(20));
     const newer = join(folder, 'newer.db');
@@ -127,6 +127,19 @@ describe('several processes on one SQLite file', () => {
     database.exec('PRAGMA user_version = 99');
     database.close();
     const openFile = (name: string) => () => createSqliteLedger({ file: name, clock: systemClock });
+    for (const journal of ['DELETE', 'WAL']) {
+      const foreign = join(folder, `foreign-${journal}.db`);
+      const other = new DatabaseSync(foreign);
+      other.exec(
+        `PRAGMA journal_mode = ${journal}; CREATE TABLE bookmarks (url TEXT); INSERT INTO bookmarks VALUES ('x')`,
+      );
+      other.close();
+      const before = { bytes: readFileSync(foreign), beside: readdirSync(folder) };
+      expect(openFile(foreign)).toThrow(
+        expect.objectContaining({ code: 'LEDGER_NOT_OPENED', message: expect.stringContaining('bookmarks') }),
+      );
+      expect({ bytes: readFileSync(foreign), beside: readdirSync(folder) }).toEqual(before);
+    }
     expect(openFile(notOne)).toThrow(expect.objectContaining({ code: 'LEDGER_NOT_OPENED', disposition: 'permanent' }));
     expect(openFile(join(folder, 'none', 'x.db'))).toThrow(expect.objectContaining({ code: 'LEDGER_NOT_OPENED' }));
     expect(openFile(newer)).toThrow(expect.objectContaining({ code: 'LEDGER_SCHEMA_NEWER' }));

@@ -99,6 +99,27 @@ describe('what is asked wrongly', () => {
     await refused(one, ['run', one.db], { code: 'SETTING_INVALID', exit: 2 }, { MIN_FRAGMENTS: 'many' });
   });
 
+  test('a cursor that is none', async () => {
+    const one = await store();
+    await refused(one, ['history', '--after', 'tomorrow'], { code: 'CURSOR_INVALID', exit: 2 });
+  });
+
+  test('a root on a file system that takes nothing', async () => {
+    const one = await store();
+    await refused(one, ['run', '/proc/sys/fs'], { code: 'STORE_IO', exit: 1 });
+  });
+
+  test('a ledger file that is damaged', async () => {
+    const one = await store();
+    const file = `${one.folder}/ledger.sqlite`;
+    await startCommand(['run', one.db, '--ledger', file]).ended;
+    const bytes = readFileSync(file);
+    // All but the first page, which still says that this is a ledger.
+    writeFileSync(file, bytes.fill(0x5a, 4096));
+    await refused(one, ['status'], { code: 'LEDGER_DAMAGED', exit: 1 });
+    await refused(one, ['run', one.db], { code: 'LEDGER_DAMAGED', exit: 1 });
+  });
+
   test('a root that another ledger looks after', async () => {
     const one = await store();
     await startCommand(['run', one.db, '--ledger', `${one.folder}/first.sqlite`]).ended;

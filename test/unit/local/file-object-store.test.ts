@@ -94,6 +94,26 @@ describe('putIfAbsent', () => {
   });
 });
 
+describe('where nothing can be written', () => {
+  it.each(['ENOSYS', 'EXDEV', 'EPERM', 'EOPNOTSUPP'])(
+    'a link that fails with %s asks for hard links, not for permissions',
+    async (code) => {
+      const link = () => Promise.reject(Object.assign(new Error(code), { code }));
+      const store = createFileObjectStore(temporaryFolder(), { link });
+      await expect(store.putIfAbsent('a/b', Buffer.from('x'))).rejects.toMatchObject({
+        code: 'STORE_IO',
+        next: expect.stringContaining('hard links'),
+      });
+    },
+  );
+
+  it('a file system that makes no directories is refused instead of being asked for ever', async () => {
+    await expect(createFileObjectStore('/proc').putIfAbsent('a/b', Buffer.from('x'))).rejects.toMatchObject({
+      code: 'STORE_IO',
+    });
+  });
+});
+
 describe('list', () => {
   const keys = ['a.txt', 'a/1', 'a/2/x', 'a/2/y', 'a-b/1', 'b/1', 'c'];
 
