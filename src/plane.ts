@@ -92,12 +92,16 @@ export interface TaskReport {
   readonly notBefore: string | null;
 }
 
+/** What looks like a table under the roots and is not maintained, each with the reason. */
+export type LeftOut = readonly { readonly target: string; readonly error: ErrorRecord }[];
+
 export interface RunReport {
   readonly schemaVersion: number;
   readonly tasks: readonly TaskReport[];
   readonly stores: readonly InspectReport[];
   /** Stores that could not be read at the end, with the reason. */
   readonly unreadable: readonly { readonly target: string; readonly error: ErrorRecord }[];
+  readonly leftOut: LeftOut;
 }
 
 export interface StatusReport {
@@ -111,6 +115,8 @@ export interface StatusReport {
     readonly because: readonly string[];
     readonly attention: boolean;
   }[];
+  /** Under the roots that are known here. */
+  readonly leftOut: LeftOut;
 }
 
 export interface ExplainReport {

@@ -1,6 +1,7 @@
 import type { Settings } from './config.ts';
 import type { Control } from './control.ts';
 import { typedErrorIn } from './errors.ts';
+import { discoverStores } from './fleet/discover.ts';
 import { explainStored } from './fleet/explain.ts';
 import type { StoreFacts } from './fleet/facts.ts';
 import { inspectReport } from './fleet/inspect.ts';
@@ -9,7 +10,7 @@ import { withDataFiles } from './fleet/observe-files.ts';
 import { fromStored } from './fleet/sweep-ledger.ts';
 import { canonicalRoot, canonicalTarget } from './fleet/targets.ts';
 import type { ObjectStore } from './lance/object-store.ts';
-import { type Plane, SCHEMA_VERSION, type StatusReport, type TaskReport } from './plane.ts';
+import { type LeftOut, type Plane, SCHEMA_VERSION, type StatusReport, type TaskReport } from './plane.ts';
 import type { Clock } from './tasks/ports.ts';
 import type { Task } from './tasks/task.ts';
 
@@ -51,6 +52,16 @@ export function createViews({ control, storageFor, roots, settings, clock }: Vie
     };
   }
 
+  async function leftOutUnder(root: string): Promise<LeftOut> {
+    try {
+      return (await discoverStores(storageFor(root))).leftOut;
+    } catch (error) {
+      // The ledger's view stands without its storage; that this is out of reach, the stores' own facts say.
+      if (typedErrorIn(error) === undefined) throw error;
+      return [];
+    }
+  }
+
   return {
     observe: look,
     async inspect(named) {
@@ -72,6 +83,7 @@ export function createViews({ control, storageFor, roots, settings, clock }: Vie
       return {
         schemaVersion: SCHEMA_VERSION,
         stores: stores.sort((a, b) => Number(b.attention) - Number(a.attention)),
+        leftOut: (await Promise.all(asked.map(leftOutUnder))).flat(),
       };
     },
     async explain(named) {

@@ -28,6 +28,16 @@ export function rootInvalid(input: string, why: string): UpkeepError {
   });
 }
 
+/** Something that looks like a table under a root and is not maintained. */
+export function tableLeftOut(target: string, why: string, next: string): UpkeepError {
+  return new UpkeepError(`${target} looks like a table and is left out: ${why}.`, {
+    code: 'TABLE_LEFT_OUT',
+    disposition: 'permanent',
+    next,
+    details: { target },
+  });
+}
+
 export function rootOwned(root: string, owner: { ledgerId: string; ledger: string; claimedAt: string }): UpkeepError {
   return new UpkeepError(
     `${root} is maintained by another ledger: ${owner.ledger} (${owner.ledgerId}), since ${owner.claimedAt}.`,

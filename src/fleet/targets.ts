@@ -1,6 +1,7 @@
 import { realpath, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { tableNotFound } from '../lance/errors.ts';
+import { tableIn } from '../lance/table-folder.ts';
 import { rootInvalid, targetInvalid, targetOutsideRoots } from './errors.ts';
 
 /** The folder of this product's own files in every root. */
@@ -15,9 +16,9 @@ export async function canonicalTarget(input: string, roots: readonly string[]): 
   const wrong = malformed(input);
   if (wrong !== undefined) throw targetInvalid(input, wrong);
   const named = isRemote(input) ? canonicalUri(input) : withoutEndSlash(resolve(input));
-  if (!named.endsWith('.lance')) throw targetInvalid(input, 'its name does not end in .lance');
+  if (!isTable(named)) throw targetInvalid(input, 'its name does not end in .lance');
   const target = isRemote(input) ? named : await resolved(named);
-  if (!target.endsWith('.lance')) throw targetInvalid(input, `it links to ${target}, which does not end in .lance`);
+  if (!isTable(target)) throw targetInvalid(input, `it links to ${target}, which does not end in .lance`);
   const root = roots.find((candidate) => target.startsWith(`${withoutEndSlash(candidate)}/`));
   if (root === undefined) throw targetOutsideRoots(target, roots);
   const folders = target
@@ -47,6 +48,11 @@ export async function canonicalRoot(input: string): Promise<string> {
     throw error;
   }
   throw rootInvalid(input, 'it is not a directory');
+}
+
+/** Also a table of a directory namespace, whose folder has another kind of name. */
+function isTable(target: string): boolean {
+  return tableIn(target.slice(target.lastIndexOf('/') + 1)) !== undefined;
 }
 
 function isRemote(input: string): boolean {

@@ -39,6 +39,8 @@ export interface ObjectStore {
   list(prefix: string, options?: ListOptions): Promise<Listing>;
   /** All or nothing: a reader sees no object or the whole one. `exists` when another write was first. */
   putIfAbsent(key: string, bytes: Uint8Array): Promise<'created' | 'exists'>;
+  /** Links to directories on one level, which `list` does not follow; only a file system has any. Targets are absolute. */
+  linkedDirectories?(prefix: string): Promise<readonly { readonly key: string; readonly target: string }[]>;
   /** No error when the key is already gone. */
   delete(key: string): Promise<void>;
 }

@@ -144,6 +144,19 @@ export function createFileObjectStore(
     return { objects, prefixes, truncated: false };
   }
 
+  async function linkedDirectories(prefix: string) {
+    const links = (await entriesOf(prefix)).filter((entry) => entry.isSymbolicLink());
+    const found = await Promise.all(
+      links.map(async ({ name }) => {
+        const path = join(root, prefix, name);
+        const target = await orAbsent(root, prefix + name, 'resolve', () => realpath(path));
+        const isDirectory = target !== undefined && (await stat(target)).isDirectory();
+        return isDirectory ? [{ key: prefix + name, target }] : [];
+      }),
+    );
+    return found.flat();
+  }
+
   async function sync(path: string): Promise<void> {
     const handle = await open(path, 'r');
     try {
@@ -228,6 +241,7 @@ export function createFileObjectStore(
   return {
     uri: root,
     list,
+    linkedDirectories,
     putIfAbsent,
     delete: remove,
     head: summary,

@@ -239,7 +239,7 @@ class LocalPlane implements Plane {
   async #runReport(): Promise<RunReport> {
     const stores: InspectReport[] = [];
     const unreadable: RunReport['unreadable'][number][] = [];
-    const { targets, failed } = await this.#knownStores();
+    const { targets, failed, leftOut } = await this.#knownStores();
     unreadable.push(...failed);
     for (const target of targets) {
       try {
@@ -253,7 +253,7 @@ class LocalPlane implements Plane {
     }
     const tasks = await this.#reportedTasks(targets);
     const inOrder = tasks.sort((a, b) => a.createdAt - b.createdAt);
-    return { schemaVersion: SCHEMA_VERSION, tasks: inOrder.map(taskReport), stores, unreadable };
+    return { schemaVersion: SCHEMA_VERSION, tasks: inOrder.map(taskReport), stores, unreadable, leftOut };
   }
 
   /** What this run worked on, and what is still open on its stores: a ledger may hold other roots' tasks, too. */
@@ -286,6 +286,7 @@ class LocalPlane implements Plane {
     return {
       targets: [...new Set(found.flatMap(({ targets }) => targets))].sort(),
       failed: found.flatMap(({ failed }) => failed),
+      leftOut: found.flatMap(({ leftOut }) => leftOut),
     };
   }
 

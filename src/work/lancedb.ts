@@ -1,5 +1,6 @@
 import { basename, dirname } from 'node:path/posix';
 import type { Connection, Session, Table } from '@lancedb/lancedb';
+import { type TableName, tableIn } from '../lance/table-folder.ts';
 import { lancedbError } from './lancedb-errors.ts';
 
 export interface LancedbOptions {
@@ -36,7 +37,8 @@ export function createLancedb(options: LancedbOptions = {}): Lancedb {
     async openTable(target) {
       try {
         const database = await connectTo(databaseUri(target));
-        return await database.openTable(tableName(target));
+        const { name, namespace } = tableName(target);
+        return await database.openTable(name, [...namespace]);
       } catch (error) {
         throw lancedbError(error, `opening ${target}`);
       }
@@ -50,7 +52,8 @@ export function databaseUri(target: string): string {
   return target.slice(0, target.lastIndexOf('/'));
 }
 
-/** `sessions` for `/data/db/sessions.lance`. */
-export function tableName(target: string): string {
-  return basename(target).replace(/\.lance$/, '');
+/** `sessions` for `/data/db/sessions.lance`, `events` in `team` for `/data/db/9a494c68_team$events`. */
+export function tableName(target: string): TableName {
+  const folder = basename(target);
+  return tableIn(folder) ?? { name: folder, namespace: [] };
 }

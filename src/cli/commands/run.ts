@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import { UpkeepError } from '../../errors.ts';
-import type { InspectReport, Plane, RunReport } from '../../plane.ts';
+import type { InspectReport, LeftOut, Plane, RunReport } from '../../plane.ts';
 import { exitCodeForRun, hasFailed } from '../exit-codes.ts';
 import { formatNumberOf } from '../format.ts';
 import type { Invocation } from '../invocation.ts';
@@ -71,7 +71,18 @@ function printRun(
   for (const { target, error } of report.unreadable) {
     invocation.print(`${paint.bad('unreadable')} ${target}: ${error.code}: ${oneLine(error.message)}\n`);
   }
+  printLeftOut(invocation, report.leftOut);
   invocation.hint(summary(report, roots));
+}
+
+/** Names what nobody would miss in a list of what is maintained. */
+export function printLeftOut(invocation: Invocation, leftOut: LeftOut): void {
+  for (const { target, error } of leftOut) {
+    const next = error.next === undefined ? '' : ` ${oneLine(error.next)}`;
+    invocation.print(
+      `${invocation.paint.dim('left out')} ${target}: ${error.code}: ${oneLine(error.message)}${next}\n`,
+    );
+  }
 }
 
 function summary(report: RunReport, roots: readonly string[]): string {

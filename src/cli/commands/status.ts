@@ -3,6 +3,7 @@ import { exitCodeForStatus } from '../exit-codes.ts';
 import { renderStatus } from '../render-status.ts';
 import { rootsToMaintain } from '../roots.ts';
 import type { Invoke } from './invoke.ts';
+import { printLeftOut } from './run.ts';
 
 const EXAMPLES = `
 Exit code 3 means that a store needs attention.
@@ -28,6 +29,7 @@ export function declareStatus(program: Command, invoke: Invoke): void {
         const report = await plane.status(root === undefined ? undefined : roots[0]);
         if (options.json === true) invocation.printJson(report);
         else if (report.stores.length > 0) invocation.print(renderStatus(report, invocation.paint));
+        if (options.json !== true) printLeftOut(invocation, report.leftOut);
         if (report.stores.length === 0) invocation.hint(whyEmpty(roots));
         return exitCodeForStatus(report);
       });

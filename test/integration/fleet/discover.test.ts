@@ -29,8 +29,8 @@ describe('discovery', () => {
   it('finds nothing in an empty root, and nothing more once the owner marker is there', async () => {
     const root = temporaryFolder();
     const store = createFileObjectStore(root);
-    expect(await discoverStores(store)).toEqual({ targets: [], innerRoots: [], failed: [] });
+    expect(await discoverStores(store)).toEqual({ targets: [], innerRoots: [], failed: [], leftOut: [] });
     await claimRoot(store, { ledgerId: 'a', ledger: '/a.sqlite' }, 0);
-    expect(await discoverStores(store)).toEqual({ targets: [], innerRoots: [], failed: [] });
+    expect(await discoverStores(store)).toEqual({ targets: [], innerRoots: [], failed: [], leftOut: [] });
   });
 });

@@ -27,6 +27,7 @@ const runReport: RunReport = {
   tasks: [taskReport()],
   stores: [inspectReport({ fragments: 1 })],
   unreadable: [],
+  leftOut: [],
 };
 
 describe('help and usage', () => {

@@ -9,7 +9,7 @@ function error(code: string, disposition: ErrorRecord['disposition'] = 'permanen
 }
 
 function runReport(over: Partial<RunReport>): RunReport {
-  return { schemaVersion: 1, tasks: [], stores: [], unreadable: [], ...over };
+  return { schemaVersion: 1, tasks: [], stores: [], unreadable: [], leftOut: [], ...over };
 }
 
 const other = '/data/db/other.lance';
@@ -85,8 +85,10 @@ describe('the exit code of a run', () => {
 describe('the exit codes of status and of a task that was waited for', () => {
   it('is 3 as soon as one store needs attention', () => {
     const store = { target: other, facts: null, openTasks: [], because: [], attention: false };
-    expect(exitCodeForStatus({ schemaVersion: 1, stores: [store] })).toBe(0);
-    expect(exitCodeForStatus({ schemaVersion: 1, stores: [store, { ...store, attention: true }] })).toBe(3);
+    expect(exitCodeForStatus({ schemaVersion: 1, stores: [store], leftOut: [] })).toBe(0);
+    expect(exitCodeForStatus({ schemaVersion: 1, stores: [store, { ...store, attention: true }], leftOut: [] })).toBe(
+      3,
+    );
   });
 
   it('follows the error of the task', () => {
