@@ -2,7 +2,9 @@ import { BaseSequencer, type TestSpecification } from 'vitest/node';
 
 /** What takes the longest of all begins first: begun last, it would keep one core busy while the other has nothing left to do. */
 const LONGEST = [
+  'infra/merge-cap.test.ts',
   'integration/run/kill.test.ts',
+  'infra/template-cloud.test.ts',
   'cloud/dynamo-ledger-calm.test.ts',
   'cloud/dynamo-ledger-hostile.test.ts',
   'integration/work/compact.test.ts',

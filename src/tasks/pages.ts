@@ -6,7 +6,7 @@ import type { IndexName, Item } from './ports.ts';
 
 const LARGEST_PAGE = 100;
 /** The sort value of a task: its time and its id. */
-const CURSOR = /^\d{15}#[\x21-\x7e]{1,200}$/;
+const CURSOR = /^\d{15}#[\x21-\x7e]{0,200}$/;
 
 /**
  * One page over several partitions of an index, greatest sort value first. The cursor is the last sort value itself,
