@@ -13,7 +13,7 @@ export function measureInChild(name: string, words: readonly string[], script = 
   const file = fileURLToPath(new URL(script, import.meta.url));
   const child = spawn(process.execPath, ['--disable-warning=ExperimentalWarning', file, name, ...words], {
     stdio: ['ignore', 'pipe', 'inherit'],
-    env: { ...process.env, LANCEDB_LOG: 'warn,lance::index=off' },
+    env: { ...process.env, LANCEDB_LOG: 'warn,lance::index=off', MALLOC_MMAP_THRESHOLD_: '1048576' },
   });
   let output = '';
   child.stdout.on('data', (chunk: Buffer) => {

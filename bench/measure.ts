@@ -17,7 +17,7 @@ const [name, target = '', ...words] = process.argv.slice(2);
 const settings = loadSettings(process.env);
 const dependencies: WorkDependencies = {
   storageFor: createFileObjectStore,
-  lancedb: createLancedb(),
+  lancedb: createLancedb({ sliceBytes: settings.mergeSliceBytes }),
   settings,
   now: Date.now,
 };

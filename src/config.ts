@@ -10,6 +10,7 @@ export interface Settings {
   readonly mergeWalMinGenerations: number;
   readonly mergeMaxGenerations: number;
   readonly mergeMaxBytes: number;
+  readonly mergeSliceBytes: number;
   readonly generationRetentionMs: number;
   readonly compactMaxBytes: number;
   readonly compactMaxSourceFragments: number;
@@ -98,7 +99,7 @@ export const settingDefinitions: readonly SettingDefinition[] = [
     unit: 'count',
     default: '8',
     least: 1,
-    meaning: 'Generations of one shard that one merge commit takes at most.',
+    meaning: 'Generations of one shard that one pass of a merge takes at most.',
   },
   {
     name: 'MERGE_MAX_BYTES',
@@ -107,7 +108,16 @@ export const settingDefinitions: readonly SettingDefinition[] = [
     default: '268435456',
     least: 1,
     meaning:
-      'Bytes of generations that one merge commit takes at most (always at least one generation), and the pending bytes from which a merge is due.',
+      'Bytes of generations that one pass of a merge takes at most (always at least one generation), and the pending bytes from which a merge is due.',
+  },
+  {
+    name: 'MERGE_SLICE_BYTES',
+    property: 'mergeSliceBytes',
+    unit: 'bytes',
+    default: '8388608',
+    least: 1,
+    meaning:
+      'Bytes of rows that a merge reads and commits at a time (always at least one row). The memory of a merge follows it. LanceDB’s memory pool (LANCE_MEM_POOL_SIZE, unless it is set) is eight times this, at least 150 MiB.',
   },
   {
     name: 'GENERATION_RETENTION',
@@ -260,6 +270,7 @@ const families = [
   'MERGE_WAL_',
   'MERGE_MAX_',
   'MERGE_MIN_',
+  'MERGE_SLICE_',
   'GENERATION_RETENTION',
   'COMPACT_',
   'COMPACTION_',

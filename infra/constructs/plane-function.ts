@@ -81,7 +81,8 @@ export class PlaneFunction extends Construct {
       loggingFormat: LoggingFormat.TEXT,
       timeout: props.timeout,
       memorySize: props.memoryMb,
-      environment: { ...settings.variables },
+      // Without a fixed threshold glibc keeps buffers of rows in pieces of heap that never go back.
+      environment: { ...settings.variables, ...(props.nativeLayer ? { MALLOC_MMAP_THRESHOLD_: '1048576' } : {}) },
       layers: props.nativeLayer ? [props.nativeLayer] : [],
       ...(props.scratch ? { ephemeralStorageSize: props.scratch } : {}),
       ...(props.reservedConcurrency === undefined ? {} : { reservedConcurrentExecutions: props.reservedConcurrency }),

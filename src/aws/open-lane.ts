@@ -55,7 +55,10 @@ export async function openLane(
   const pipeline = createPipeline({
     ...cloud,
     roots,
-    lancedb: createLancedb({ storageOptions: lancedbStorageOptions(environment) }),
+    lancedb: createLancedb({
+      storageOptions: lancedbStorageOptions(environment),
+      sliceBytes: settings.mergeSliceBytes,
+    }),
     holder: holder ?? environment.AWS_LAMBDA_LOG_STREAM_NAME ?? newId(),
     ...(wrapPerform ? { wrapPerform } : {}),
     exit(error) {

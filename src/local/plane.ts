@@ -92,7 +92,10 @@ class LocalPlane implements Plane {
       settings: options.settings,
       roots: options.roots,
       storageFor: storage.storageFor,
-      lancedb: createLancedb({ storageOptions: storage.lancedbOptions }),
+      lancedb: createLancedb({
+        storageOptions: storage.lancedbOptions,
+        sliceBytes: options.settings.mergeSliceBytes,
+      }),
       holder: processIdentity(),
       random: Math.random,
       newId: randomUUID,

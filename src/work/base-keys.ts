@@ -1,7 +1,7 @@
 import type { Table } from '@lancedb/lancedb';
 import type { RecordBatch } from './arrow.ts';
 import { WorkError } from './errors.ts';
-import { keyReader } from './generations.ts';
+import { keyReader, printableKey } from './key-reader.ts';
 import { keyPredicates, sqlName } from './sql.ts';
 import type { Key } from './winners.ts';
 
@@ -9,10 +9,10 @@ import type { Key } from './winners.ts';
 const KEYS_PER_QUERY = 2000;
 
 /**
- * How many of `keys` the base table holds, read through the key index: only the key column of the rows found.
+ * Which of `keys` the base table holds, read through the key index: only the key column of the rows found.
  * Throws DUPLICATE_KEYS when one stands in two rows: an upsert of it would leave both.
  */
-export async function countBaseKeys(base: Table, keyColumn: string, keys: readonly Key[]): Promise<number> {
+export async function findBaseKeys(base: Table, keyColumn: string, keys: readonly Key[]): Promise<ReadonlySet<Key>> {
   const seen = new Set<Key>();
   for (const predicate of keyPredicates(keyColumn, keys, KEYS_PER_QUERY)) {
     for await (const batch of base.query().useLsm(false).where(predicate).select([keyColumn])) {
@@ -24,7 +24,7 @@ export async function countBaseKeys(base: Table, keyColumn: string, keys: readon
       }
     }
   }
-  return seen.size;
+  return seen;
 }
 
 /** How many rows of the base table have one of `keys`; the index alone answers, no row is read. */
@@ -37,7 +37,7 @@ export async function countBaseRows(base: Table, keyColumn: string, keys: readon
 export function duplicateKey(keyColumn: string, key: Key): WorkError {
   return new WorkError(
     'DUPLICATE_KEYS',
-    `The base table has more than one row with ${keyColumn} = ${JSON.stringify(String(key))}.`,
+    `The base table has more than one row with ${keyColumn} = ${printableKey(key)}.`,
     {
       disposition: 'permanent',
       next: 'Delete the rows that should not be there; which of them is right, only you can tell. Then send MergeWal again.',

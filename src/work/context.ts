@@ -9,6 +9,7 @@ export type WorkSettings = Pick<
   | 'indexBeforeMerge'
   | 'mergeMaxGenerations'
   | 'mergeMaxBytes'
+  | 'mergeSliceBytes'
   | 'generationRetentionMs'
   | 'compactMaxBytes'
   | 'compactMaxSourceFragments'

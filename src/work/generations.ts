@@ -1,20 +1,31 @@
 import type { Table } from '@lancedb/lancedb';
 import { generationMissing } from '../lance/errors.ts';
 import { readNewestManifest } from '../lance/newest.ts';
-import { arrow, type DataType, type RecordBatch, type Schema } from './arrow.ts';
+import type { RecordBatch, Schema } from './arrow.ts';
 import { checkGenerationSchema, TOMBSTONE_COLUMN } from './columns.ts';
 import type { WorkDependencies } from './context.ts';
-import { WorkError } from './errors.ts';
+import { keyReader } from './key-reader.ts';
 import { lancedbError } from './lancedb-errors.ts';
 import type { ShardSelection } from './merge-plan.ts';
 import type { ScratchDatabase } from './scratch.ts';
-import { sqlName } from './sql.ts';
-import { type Key, WinnerSelection } from './winners.ts';
+import { WinnerSelection } from './winners.ts';
 
 interface OpenGeneration {
   readonly name: string;
   readonly clone: Table;
-  readonly schema: Schema;
+  readonly columns: string[];
+  /** What merging it costs in memory, at least. */
+  readonly bytes: number;
+}
+
+/** The winning rows of one generation, whose payloads can be read portion by portion. */
+export interface WinnerSource {
+  /** Row addresses, ascending. */
+  readonly rowIds: readonly bigint[];
+  /** Bytes of one row on average; 0 when nothing is known. */
+  readonly rowBytes: number;
+  /** Reads rows `from` up to `to`, without it. */
+  read(from: number, to: number): Promise<RecordBatch[]>;
 }
 
 /** The selected generations of one shard, opened: keys first, payloads of the winners later. */
@@ -50,7 +61,8 @@ export class ShardReader {
         const clone = await scratch.clone(`${target}/${path}`);
         const schema = (await clone.schema()) as unknown as Schema;
         checkGenerationSchema(base, schema, name);
-        reader.#generations.push({ name, clone, schema });
+        const columns = schema.fields.map((field) => field.name).filter((column) => column !== TOMBSTONE_COLUMN);
+        reader.#generations.push({ name, clone, columns, bytes: generation.bytes });
         await reader.#readKeys(clone, keyColumn, name);
       } catch (error) {
         throw lancedbError(error, `reading the keys of ${name.toLowerCase()}`);
@@ -75,47 +87,29 @@ export class ShardReader {
     }
   }
 
-  /** The winning rows, oldest generation first. Only their payloads are read. */
-  async payload(): Promise<RecordBatch[]> {
-    const batches: RecordBatch[] = [];
-    for (const [index, winners] of this.winners.perGeneration().entries()) {
+  /** The winning rows, oldest generation first. Nothing is read before it is asked for. */
+  sources(): WinnerSource[] {
+    return this.winners.perGeneration().flatMap(({ rowIds, rows }, index) => {
       const generation = this.#generations[index];
-      if (!generation || winners.rowIds.length === 0) continue;
-      const columns = generation.schema.fields.map((field) => field.name).filter((name) => name !== TOMBSTONE_COLUMN);
-      try {
-        const rows =
-          winners.rowIds.length === winners.rows
-            ? generation.clone.query().select(columns)
-            : generation.clone.takeRowIds(winners.rowIds).select(columns);
-        for await (const batch of rows) {
-          if (batch.numRows > 0) batches.push(batch as unknown as RecordBatch);
-        }
-      } catch (error) {
-        throw lancedbError(error, `reading the rows of ${generation.name.toLowerCase()}`);
-      }
-    }
-    return batches;
+      if (!generation || rowIds.length === 0) return [];
+      const read = (from: number, to: number) =>
+        readRows(generation, rowIds.length === rows && to - from === rows ? undefined : rowIds.slice(from, to));
+      return [{ rowIds, rowBytes: generation.bytes / rows, read }];
+    });
   }
 }
 
-/** Reads the key of a row as a value that is `===` for equal keys; throws for a null and for types that cannot be one. */
-export function keyReader(batch: RecordBatch, keyColumn: string, where: string): (row: number) => Key {
-  const vector = batch.getChild(keyColumn);
-  const type = vector?.type as DataType | undefined;
-  const supported =
-    type && (arrow.DataType.isUtf8(type) || arrow.DataType.isLargeUtf8(type) || arrow.DataType.isInt(type));
-  if (!vector || !supported) {
-    throw new WorkError('KEY_TYPE_UNSUPPORTED', `${where}: the key column "${keyColumn}" is ${type ?? 'absent'}.`, {
-      disposition: 'permanent',
-      next: 'Use a string or integer column as the key.',
-    });
+/** All rows of a generation, or those at the given addresses: a scan is faster, but reads far ahead. */
+async function readRows(generation: OpenGeneration, rowIds: bigint[] | undefined): Promise<RecordBatch[]> {
+  const { clone, columns, name } = generation;
+  const batches: RecordBatch[] = [];
+  try {
+    const rows = rowIds === undefined ? clone.query().select(columns) : clone.takeRowIds(rowIds).select(columns);
+    for await (const batch of rows) {
+      if (batch.numRows > 0) batches.push(batch as unknown as RecordBatch);
+    }
+  } catch (error) {
+    throw lancedbError(error, `reading the rows of ${name.toLowerCase()}`);
   }
-  return (row) => {
-    const key = vector.get(row) as Key | null;
-    if (key !== null) return key;
-    throw new WorkError('NULL_KEYS', `${where} has a row without a key (column "${keyColumn}").`, {
-      disposition: 'permanent',
-      next: `Find it with ${sqlName(keyColumn)} IS NULL and give it a key; a row without one cannot be merged.`,
-    });
-  };
+  return batches;
 }

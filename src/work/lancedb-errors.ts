@@ -7,6 +7,7 @@ const CONFLICT =
 const THROTTLED = /SlowDown|503 Service Unavailable|\b429\b|Too Many Requests|throttl|RequestTimeout/i;
 /** A path follows: what is not found may also be a column, a tag or a function. */
 const GONE = /(?:Not found|NotFound|No such file)[^\n]*[\w-]\.(?:lance|arrow|bin|idx|txn|manifest)\b/i;
+const EXHAUSTED = /Resources exhausted/i;
 
 /**
  * Turns what a LanceDB call threw into one of our errors.
@@ -28,6 +29,13 @@ export function lancedbError(error: unknown, during: string): UpkeepError {
     return new WorkError('STORAGE_THROTTLED', `The object store asked to slow down while ${during}: ${short}`, {
       disposition: 'contention',
       next: 'Nothing to do: the task is tried again in a moment.',
+      cause: error,
+    });
+  }
+  if (EXHAUSTED.test(text)) {
+    return new WorkError('MEMORY_EXHAUSTED', `LanceDB’s memory pool was too small while ${during}: ${short}`, {
+      disposition: 'failure',
+      next: 'Raise LANCE_MEM_POOL_SIZE (bytes), which LanceDB reads at the start of the process; or use fewer merges at a time (MERGE_WAL_CONCURRENCY).',
       cause: error,
     });
   }

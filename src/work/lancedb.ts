@@ -9,7 +9,15 @@ export interface LancedbOptions {
   /** Index and metadata caches of the whole process, in bytes. LanceDB's own defaults are 6 GB and 1 GB. */
   readonly indexCacheBytes?: number;
   readonly metadataCacheBytes?: number;
+  /** Bytes of rows in one merge commit: the memory pool of LanceDB's queries is made to hold several. */
+  readonly sliceBytes?: number;
 }
+
+/** What LanceDB takes by itself. */
+const LEAST_POOL_BYTES = 150 * 1024 * 1024;
+
+/** The pool is shared by all that runs in the process. */
+const SLICES_IN_POOL = 8;
 
 /** LanceDB as the work uses it: a fresh handle for each task, and scratch databases for shallow clones. */
 export interface Lancedb {
@@ -25,6 +33,10 @@ export function createLancedb(options: LancedbOptions = {}): Lancedb {
   const connectTo = async (uri: string): Promise<Connection> => {
     // LanceDB logs an error for every MemWAL index it meets, since that has no fields: noise, unless asked for.
     process.env.LANCEDB_LOG ??= 'warn,lance::index=off';
+    // Read by LanceDB with the first query, once for the whole process.
+    process.env.LANCE_MEM_POOL_SIZE ??= String(
+      Math.max(LEAST_POOL_BYTES, SLICES_IN_POOL * (options.sliceBytes ?? 8 * 1024 * 1024)),
+    );
     const { connect, Session } = await import('@lancedb/lancedb');
     session ??= new Session(
       BigInt(options.indexCacheBytes ?? 256 * 1024 * 1024),

@@ -1,27 +1,22 @@
 import type { Table } from '@lancedb/lancedb';
 import { UpkeepError } from '../errors.ts';
 import type { TableManifest } from '../lance/manifest.ts';
-import { readNewestManifest } from '../lance/newest.ts';
 import { judgeParts } from '../tasks/part-outcomes.ts';
 import type { Schema } from './arrow.ts';
-import { countBaseKeys, countBaseRows, refuseNullKeys } from './base-keys.ts';
+import { countBaseRows, findBaseKeys, refuseNullKeys } from './base-keys.ts';
 import { buildKeyIndex } from './build-key-index.ts';
-import { alignBatches } from './columns.ts';
 import type { WorkContext, WorkDependencies } from './context.ts';
 import { WorkError } from './errors.ts';
 import type { Gate } from './gate.ts';
 import { ShardReader } from './generations.ts';
-import { lancedbError } from './lancedb-errors.ts';
-import { plainMergeInsert } from './merge-builder.ts';
+import { printableKey } from './key-reader.ts';
+import { MergeCommits } from './merge-commits.ts';
 import type { ShardSelection } from './merge-plan.ts';
+import { readSlices, SliceBudget } from './merge-slices.ts';
 import { type FailedShard, shardOutcomes } from './pending.ts';
 import { scanBaseKeys } from './scan-keys.ts';
 import { ScratchDatabase } from './scratch.ts';
-import { keyPredicates } from './sql.ts';
 import type { Key } from './winners.ts';
-
-/** Deleted keys in one commit. */
-const KEYS_PER_DELETE = 5000;
 
 export interface MergedRows {
   /** Highest merged generation per shard: the watermark to commit. */
@@ -41,8 +36,9 @@ export interface MergedRows {
 }
 
 /**
- * Merges the selected generations into the base table: the newest row per key, tombstones as deletes. Everything is
- * read and checked before the first commit; each commit is safe to repeat, since the watermark moves only afterwards.
+ * Merges the selected generations into the base table: the newest row per key, tombstones as deletes. All keys and types
+ * are checked before the first commit; then the rows go in slice by slice, so that memory follows the slice. Each commit is
+ * safe to repeat, since it upserts the same winners again and the watermark moves only afterwards.
  */
 export async function mergeRows(
   context: WorkContext,
@@ -60,49 +56,28 @@ export async function mergeRows(
     refuseSharedKeys([...upserts, ...deletes]);
 
     const found = await checkBaseKeys(base, gate, [...upserts, ...deletes]);
+    const present = deletes.filter((key) => found.has(key));
     const indexBuilt = await ensureKeyIndex(context, dependencies, gate);
-    const batches = [];
-    for (const reader of readers) batches.push(...(await reader.payload()));
-    const tables = alignBatches(schema, batches);
-
-    let mergedAt: number | undefined;
-    let rowsInserted = 0;
-    let rowsUpdated = 0;
+    const commits = new MergeCommits(context, dependencies, gate, base, schema, selections);
     // A handle that has seen the key index: the one from before may plan without it.
     if (indexBuilt) await base.checkoutLatest();
-    for (const rows of tables) {
-      await context.fence();
-      await refuseMovedWatermark(dependencies, context.target, selections);
-      const merge = await plainMergeInsert(base, gate.keyColumn, schema);
-      const result = await commit(context, 'merging rows into the base table', () =>
-        merge
-          .whenMatchedUpdateAll()
-          .whenNotMatchedInsertAll()
-          .useLsm(false)
-          .execute(rows as never, timeout(context)),
-      );
-      rowsInserted += result.numInsertedRows;
-      rowsUpdated += result.numUpdatedRows;
-      mergedAt = result.version;
-    }
-    for (const predicate of found > 0 ? keyPredicates(gate.keyColumn, deletes, KEYS_PER_DELETE) : []) {
-      await context.fence();
-      const result = await commit(context, 'deleting tombstoned keys', () => base.delete(predicate));
-      mergedAt = result.version;
-    }
+    const sources = readers.flatMap((reader) => reader.sources());
+    const budget = new SliceBudget(dependencies.settings.mergeSliceBytes);
+    for await (const slice of readSlices(sources, budget)) await commits.upsert(slice, budget);
+    await commits.delete(present);
     await base.checkoutLatest();
     await checkMergedKeys(base, gate.keyColumn, upserts, deletes);
     return {
       watermarks: new Map(readers.map((reader) => [reader.selection.shardId, highest(reader.selection)])),
-      mergedAt,
+      mergedAt: commits.mergedAt,
       failed,
       generations: readers.reduce((sum, reader) => sum + reader.selection.generations.length, 0),
       rowsRead: readers.reduce((sum, reader) => sum + reader.winners.rows, 0),
-      rowsInserted,
-      rowsUpdated,
-      rowsDeleted: Math.max(0, found - rowsUpdated),
+      rowsInserted: commits.rowsInserted,
+      rowsUpdated: commits.rowsUpdated,
+      rowsDeleted: present.length,
       distinctKeys: upserts.length,
-      indexBuilt,
+      indexBuilt: indexBuilt || commits.indexBuilt,
     };
   } finally {
     base.close();
@@ -150,7 +125,7 @@ function refuseSharedKeys(keys: readonly Key[]): void {
   const seen = new Set<Key>();
   for (const key of keys) {
     if (seen.has(key)) {
-      throw new WorkError('KEY_IN_TWO_SHARDS', `The key ${JSON.stringify(String(key))} waits in two shards at once.`, {
+      throw new WorkError('KEY_IN_TWO_SHARDS', `The key ${printableKey(key)} waits in two shards at once.`, {
         disposition: 'permanent',
         next: 'The sharding column must follow from the key. Which row is newer cannot be told: remove one of them.',
       });
@@ -160,13 +135,13 @@ function refuseSharedKeys(keys: readonly Key[]): void {
 }
 
 /** Through the index where there is one; else by one scan of the key column, before anything is written. */
-async function checkBaseKeys(base: Table, gate: Gate, keys: readonly Key[]): Promise<number> {
+async function checkBaseKeys(base: Table, gate: Gate, keys: readonly Key[]): Promise<ReadonlySet<Key>> {
   if (gate.verdict === 'missing') return scanBaseKeys(base, gate.keyColumn, keys);
   // A declared key is never nullable; only then can this be spared.
   if (gate.manifest.fields.some((field) => field.name === gate.keyColumn && field.parentId < 0 && field.nullable)) {
     await refuseNullKeys(base, gate.keyColumn);
   }
-  return countBaseKeys(base, gate.keyColumn, keys);
+  return findBaseKeys(base, gate.keyColumn, keys);
 }
 
 async function ensureKeyIndex(context: WorkContext, dependencies: WorkDependencies, gate: Gate): Promise<boolean> {
@@ -182,36 +157,6 @@ async function ensureKeyIndex(context: WorkContext, dependencies: WorkDependenci
   context.progress(`building the BTree on ${gate.keyColumn} before the merge`);
   await buildKeyIndex(context, dependencies, gate);
   return true;
-}
-
-/** With a BTree Lance itself does not stop two mergers from inserting one key twice, so a moved watermark stops us. */
-async function refuseMovedWatermark(
-  dependencies: WorkDependencies,
-  target: string,
-  selections: readonly ShardSelection[],
-): Promise<void> {
-  const head = await readNewestManifest(dependencies.storageFor(target));
-  for (const selection of selections) {
-    const now = head?.memWal?.compacted.get(selection.shardId) ?? 0;
-    if (head?.memWal && now === selection.watermark) continue;
-    throw new WorkError(
-      'WATERMARK_MOVED',
-      `Shard ${selection.shardId} was at generation ${selection.watermark} when this merge was planned and is at ${now} now.`,
-      { disposition: 'contention', next: 'Nothing to do: the task is planned again.' },
-    );
-  }
-}
-
-async function commit<T>(context: WorkContext, during: string, run: () => Promise<T>): Promise<T> {
-  try {
-    return await context.native(run);
-  } catch (error) {
-    throw lancedbError(error, during);
-  }
-}
-
-function timeout(context: WorkContext): { timeoutMs: number } {
-  return { timeoutMs: Math.max(1000, Math.min(context.remainingMs(), 10 * 60_000)) };
 }
 
 async function checkMergedKeys(base: Table, keyColumn: string, upserts: Key[], deletes: Key[]): Promise<void> {

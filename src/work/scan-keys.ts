@@ -1,14 +1,14 @@
 import type { Table } from '@lancedb/lancedb';
 import type { RecordBatch } from './arrow.ts';
 import { duplicateKey } from './base-keys.ts';
-import { keyReader } from './generations.ts';
+import { keyReader } from './key-reader.ts';
 import type { Key } from './winners.ts';
 
 /**
- * The same answer as `countBaseKeys` for a table without a key index: one scan of the key column, with memory for the
+ * The same answer as `findBaseKeys` for a table without a key index: one scan of the key column, with memory for the
  * asked keys alone. Throws DUPLICATE_KEYS for an asked key in two rows, NULL_KEYS for any row without a key.
  */
-export async function scanBaseKeys(base: Table, keyColumn: string, keys: readonly Key[]): Promise<number> {
+export async function scanBaseKeys(base: Table, keyColumn: string, keys: readonly Key[]): Promise<ReadonlySet<Key>> {
   const asked = new Set(keys);
   const found = new Set<Key>();
   for await (const batch of base.query().useLsm(false).select([keyColumn])) {
@@ -20,5 +20,5 @@ export async function scanBaseKeys(base: Table, keyColumn: string, keys: readonl
       found.add(key);
     }
   }
-  return found.size;
+  return found;
 }

@@ -13,6 +13,7 @@ describe('settings', () => {
       mergeWalMinGenerations: 8,
       mergeMaxGenerations: 8,
       mergeMaxBytes: 256 * 1024 ** 2,
+      mergeSliceBytes: 8 * 1024 ** 2,
       generationRetentionMs: 3_600_000,
       compactMaxBytes: 256 * 1024 ** 2,
       compactMaxSourceFragments: 32,

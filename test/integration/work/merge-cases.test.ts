@@ -17,18 +17,11 @@ import {
   readRows,
   row,
   rows,
+  shardOf,
   sorted,
 } from '../../fixtures/tables.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 import { attemptOn, workDependencies } from '../../fixtures/work.ts';
-
-async function shardOf(target: string) {
-  const store = createFileObjectStore(target);
-  const [shardId] = await listShards(store);
-  const shard = await readNewestShardManifest(store, shardId as string);
-  if (!shard) throw new Error('no shard');
-  return shard;
-}
 
 /** 100 base rows and one generation for each layer. */
 async function storeWith(layers: readonly (readonly ReturnType<typeof row>[])[], fragments = 1) {
