@@ -2,6 +2,7 @@ import type { Table } from '@lancedb/lancedb';
 import type { RecordBatch } from './arrow.ts';
 import { WorkError } from './errors.ts';
 import { keyReader, printableKey } from './key-reader.ts';
+import { callLancedb } from './lancedb-errors.ts';
 import { keyPredicates, sqlName } from './sql.ts';
 import type { Key } from './winners.ts';
 
@@ -14,7 +15,7 @@ const KEYS_PER_QUERY = 2000;
  */
 export async function findBaseKeys(base: Table, keyColumn: string, keys: readonly Key[]): Promise<ReadonlySet<Key>> {
   const seen = new Set<Key>();
-  for (const predicate of keyPredicates(keyColumn, keys, KEYS_PER_QUERY)) {
+  const read = async (predicate: string) => {
     for await (const batch of base.query().useLsm(false).where(predicate).select([keyColumn])) {
       const keyAt = keyReader(batch as unknown as RecordBatch, keyColumn, 'The base table');
       for (let row = 0; row < batch.numRows; row += 1) {
@@ -23,6 +24,9 @@ export async function findBaseKeys(base: Table, keyColumn: string, keys: readonl
         seen.add(key);
       }
     }
+  };
+  for (const predicate of keyPredicates(keyColumn, keys, KEYS_PER_QUERY)) {
+    await callLancedb('looking up keys in the base table', () => read(predicate));
   }
   return seen;
 }
@@ -30,7 +34,9 @@ export async function findBaseKeys(base: Table, keyColumn: string, keys: readonl
 /** How many rows of the base table have one of `keys`; the index alone answers, no row is read. */
 export async function countBaseRows(base: Table, keyColumn: string, keys: readonly Key[]): Promise<number> {
   let count = 0;
-  for (const predicate of keyPredicates(keyColumn, keys, KEYS_PER_QUERY)) count += await base.countRows(predicate);
+  for (const predicate of keyPredicates(keyColumn, keys, KEYS_PER_QUERY)) {
+    count += await callLancedb('counting keys in the base table', () => base.countRows(predicate));
+  }
   return count;
 }
 
@@ -47,13 +53,11 @@ export function duplicateKey(keyColumn: string, key: Key): WorkError {
 
 /** Throws NULL_KEYS when the base table has rows without a key. */
 export async function refuseNullKeys(base: Table, keyColumn: string): Promise<void> {
-  const nulls = await base
+  const query = base
     .query()
     .useLsm(false)
-    .where(`${sqlName(keyColumn)} IS NULL`)
-    .select([keyColumn])
-    .limit(1)
-    .toArray();
+    .where(`${sqlName(keyColumn)} IS NULL`);
+  const nulls = await callLancedb('looking for rows without a key', () => query.select([keyColumn]).limit(1).toArray());
   if (nulls.length === 0) return;
   throw new WorkError('NULL_KEYS', `The base table has rows without a key (column "${keyColumn}").`, {
     disposition: 'permanent',

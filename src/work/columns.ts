@@ -7,13 +7,12 @@ import {
   type RecordBatch,
   type Schema,
 } from './arrow.ts';
+import { DictionarySet } from './dictionaries.ts';
 import { WorkError } from './errors.ts';
 import { nullColumn } from './null-column.ts';
 
 /** The column that a generation has besides those of the base table: true marks a deleted key. */
 export const TOMBSTONE_COLUMN = '_tombstone';
-
-type Primitive = string | number | bigint | boolean;
 
 /**
  * Checks that rows of a generation can stand in the base table.
@@ -59,14 +58,13 @@ export function alignBatches(base: Schema, batches: readonly RecordBatch[]): Arr
   let slice: RecordBatch[] = [];
   let dictionaries = new DictionarySet();
   for (const batch of batches) {
-    const widened = dictionaries.with(base, batch);
-    if (widened.fits || slice.length === 0) {
-      dictionaries = widened;
-    } else {
+    const columns = base.fields.map((field) => columnData(batch, field.name));
+    const widened = dictionaries.with(columns);
+    if (!widened && slice.length > 0) {
       tables.push(buildTable(base, slice, dictionaries));
       slice = [];
-      dictionaries = new DictionarySet().with(base, batch);
     }
+    dictionaries = widened ?? new DictionarySet().with(columns) ?? dictionaries;
     slice.push(batch);
   }
   if (slice.length > 0) tables.push(buildTable(base, slice, dictionaries));
@@ -91,67 +89,9 @@ function columnData(batch: RecordBatch, name: string): Data | undefined {
   return index < 0 ? undefined : batch.data.children[index];
 }
 
-/** The values in use per dictionary column, nested ones too, keyed by the path of child indexes. */
-class DictionarySet {
-  readonly #columns = new Map<string, Map<Primitive, number>>();
-  readonly #vectors = new Map<string, Data['dictionary']>();
-  fits = true;
-
-  with(base: Schema, batch: RecordBatch): DictionarySet {
-    const wider = new DictionarySet();
-    for (const [path, values] of this.#columns) wider.#columns.set(path, new Map(values));
-    base.fields.forEach((field, index) => {
-      const data = columnData(batch, field.name);
-      if (data) wider.#collect(data, String(index));
-    });
-    return wider;
-  }
-
-  #collect(data: Data, path: string): void {
-    if (!arrow.DataType.isDictionary(data.type)) {
-      data.children.forEach((child, index) => {
-        this.#collect(child, `${path}.${index}`);
-      });
-      return;
-    }
-    const type = data.type as Dictionary;
-    const known = this.#columns.get(path) ?? new Map<Primitive, number>();
-    this.#columns.set(path, known);
-    for (const value of dictionaryValues(data)) {
-      if (value !== null && !known.has(value)) known.set(value, known.size);
-    }
-    if (known.size > capacity(type)) this.fits = false;
-  }
-
-  indexOf(path: string, value: Primitive): number {
-    return this.#columns.get(path)?.get(value) ?? 0;
-  }
-
-  vector(path: string, type: Dictionary): NonNullable<Data['dictionary']> {
-    const made = this.#vectors.get(path);
-    if (made) return made;
-    const values = [...(this.#columns.get(path)?.keys() ?? [])];
-    const vector = arrow.vectorFromArray(values, type.dictionary as DataType) as NonNullable<Data['dictionary']>;
-    this.#vectors.set(path, vector);
-    return vector;
-  }
-}
-
-function capacity(type: Dictionary): number {
-  const bits = type.indices.bitWidth - (type.indices.isSigned ? 1 : 0);
-  return 2 ** bits;
-}
-
-function* dictionaryValues(data: Data): Generator<Primitive | null> {
-  for (let row = 0; row < data.length; row += 1) {
-    if (!data.getValid(row)) yield null;
-    else yield data.dictionary?.get(Number(data.values[row])) as Primitive;
-  }
-}
-
 /** The same values under the base's own type objects, with the shared dictionaries put in. */
 function rebuild(data: Data, type: DataType, path: string, dictionaries: DictionarySet): Data {
-  if (arrow.DataType.isDictionary(type)) return rebuildDictionary(data, type as Dictionary, path, dictionaries);
+  if (arrow.DataType.isDictionary(type)) return dictionaries.rebuild(data, type as Dictionary, path);
   const fields = (type.children ?? []) as Schema['fields'];
   const children = data.children.map((child, index) => {
     const childType = fields[index]?.type ?? child.type;
@@ -162,28 +102,4 @@ function rebuild(data: Data, type: DataType, path: string, dictionaries: Diction
 
 function buffersOf(data: Data) {
   return [data.valueOffsets, data.values, data.nullBitmap, data.typeIds] as never;
-}
-
-function rebuildDictionary(data: Data, type: Dictionary, path: string, dictionaries: DictionarySet): Data {
-  const indexes = new type.indices.ArrayType(data.length);
-  const nullBitmap = new Uint8Array(Math.ceil(data.length / 64) * 8);
-  let row = 0;
-  let nullCount = 0;
-  for (const value of dictionaryValues(data)) {
-    if (value === null) nullCount += 1;
-    else {
-      const index = dictionaries.indexOf(path, value);
-      (indexes as { [at: number]: number | bigint })[row] = typeof indexes[0] === 'bigint' ? BigInt(index) : index;
-      nullBitmap[row >> 3] = (nullBitmap[row >> 3] ?? 0) | (1 << (row & 7));
-    }
-    row += 1;
-  }
-  return arrow.makeData({
-    type,
-    length: data.length,
-    nullCount,
-    nullBitmap,
-    data: indexes,
-    dictionary: dictionaries.vector(path, type),
-  } as never) as Data;
 }

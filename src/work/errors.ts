@@ -1,6 +1,7 @@
 import { type Disposition, UpkeepError } from '../errors.ts';
 
 export type WorkErrorCode =
+  | 'COLUMN_NAME_UNSUPPORTED'
   | 'COMMIT_CONFLICT'
   | 'DEADLINE'
   | 'DUPLICATE_KEYS'
@@ -17,6 +18,8 @@ export type WorkErrorCode =
   | 'SCHEMA_COLUMN_UNKNOWN'
   | 'SCHEMA_MISMATCH'
   | 'STORAGE_THROTTLED'
+  | 'STRUCT_NULL_UNSUPPORTED'
+  | 'TOMBSTONE_COLUMN_TAKEN'
   | 'TYPE_UNSUPPORTED'
   | 'WATERMARK_MOVED';
 

@@ -1,13 +1,17 @@
 import type { Table } from '@lancedb/lancedb';
 import { generationMissing } from '../lance/errors.ts';
+import type { TableManifest } from '../lance/manifest.ts';
 import { readNewestManifest } from '../lance/newest.ts';
 import type { RecordBatch, Schema } from './arrow.ts';
 import { checkGenerationSchema, TOMBSTONE_COLUMN } from './columns.ts';
 import type { WorkDependencies } from './context.ts';
+import type { Gate } from './gate.ts';
 import { keyReader } from './key-reader.ts';
-import { lancedbError } from './lancedb-errors.ts';
+import { lancedbError, structNull } from './lancedb-errors.ts';
+import { assertOwnTombstones } from './merge-checks.ts';
 import type { ShardSelection } from './merge-plan.ts';
 import type { ScratchDatabase } from './scratch.ts';
+import { sqlName } from './sql.ts';
 import { WinnerSelection } from './winners.ts';
 
 interface OpenGeneration {
@@ -46,24 +50,25 @@ export class ShardReader {
     dependencies: WorkDependencies,
     scratch: ScratchDatabase,
     target: string,
+    gate: Gate,
     base: Schema,
-    keyColumn: string,
     selection: ShardSelection,
   ): Promise<ShardReader> {
     const reader = new ShardReader(selection);
     for (const generation of selection.generations) {
       const path = `_mem_wal/${selection.shardId}/${generation.path}`;
       const name = `Generation ${generation.generation} of shard ${selection.shardId}`;
-      if (!(await readNewestManifest(dependencies.storageFor(`${target}/${path}`)))) {
-        throw generationMissing(selection.shardId, generation.generation, path);
-      }
+      const manifest = await readNewestManifest(dependencies.storageFor(`${target}/${path}`));
+      if (!manifest) throw generationMissing(selection.shardId, generation.generation, path);
+      assertOwnTombstones(gate.manifest, manifest, name);
       try {
         const clone = await scratch.clone(`${target}/${path}`);
         const schema = (await clone.schema()) as unknown as Schema;
         checkGenerationSchema(base, schema, name);
         const columns = schema.fields.map((field) => field.name).filter((column) => column !== TOMBSTONE_COLUMN);
         reader.#generations.push({ name, clone, columns, bytes: generation.bytes });
-        await reader.#readKeys(clone, keyColumn, name);
+        await refuseNullStructs(gate.manifest, clone, schema, name);
+        await reader.#readKeys(clone, gate.keyColumn, name);
       } catch (error) {
         throw lancedbError(error, `reading the keys of ${name.toLowerCase()}`);
       }
@@ -96,6 +101,18 @@ export class ShardReader {
         readRows(generation, rowIds.length === rows && to - from === rows ? undefined : rowIds.slice(from, to));
       return [{ rowIds, rowBytes: generation.bytes / rows, read }];
     });
+  }
+}
+
+/** Format 2.0 has no room for a struct that is null itself: the base table could not take such a row. */
+async function refuseNullStructs(base: TableManifest, clone: Table, schema: Schema, name: string): Promise<void> {
+  if (base.dataFormatVersion !== '2.0') return;
+  for (const field of base.fields) {
+    if (field.parentId >= 0 || field.logicalType !== 'struct' || !field.nullable) continue;
+    // A column that the generation lacks would be filled with nulls.
+    const there = schema.fields.some((mine) => mine.name === field.name);
+    const nulls = there ? await clone.countRows(`${sqlName(field.name)} IS NULL`) : 1;
+    if (nulls > 0) throw structNull(field.name, name);
   }
 }
 

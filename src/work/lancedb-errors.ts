@@ -8,6 +8,21 @@ const THROTTLED = /SlowDown|503 Service Unavailable|\b429\b|Too Many Requests|th
 /** A path follows: what is not found may also be a column, a tag or a function. */
 const GONE = /(?:Not found|NotFound|No such file)[^\n]*[\w-]\.(?:lance|arrow|bin|idx|txn|manifest)\b/i;
 const EXHAUSTED = /Resources exhausted/i;
+const NULL_STRUCT = /struct field `?([^`]*)`? contains .* null value/i;
+
+/** Runs calls of LanceDB, so that a throttle or a conflict keeps its disposition whichever call met it. */
+export async function callLancedb<T>(during: string, run: () => Promise<T>): Promise<T> {
+  try {
+    return await run();
+  } catch (error) {
+    throw lancedbError(error, during);
+  }
+}
+
+/** Brings a handle to the newest version. */
+export function refresh(table: { checkoutLatest(): Promise<void> }): Promise<void> {
+  return callLancedb('opening the newest version', () => table.checkoutLatest());
+}
 
 /**
  * Turns what a LanceDB call threw into one of our errors.
@@ -32,6 +47,8 @@ export function lancedbError(error: unknown, during: string): UpkeepError {
       cause: error,
     });
   }
+  const struct = NULL_STRUCT.exec(text)?.[1];
+  if (struct !== undefined) return structNull(struct, `The batch (${during})`, error);
   if (EXHAUSTED.test(text)) {
     return new WorkError('MEMORY_EXHAUSTED', `LanceDB’s memory pool was too small while ${during}: ${short}`, {
       disposition: 'failure',
@@ -59,4 +76,16 @@ export function isNative(error: unknown): boolean {
 /** True for an error that LanceDB gave because it did not find a file. */
 export function namesMissingFile(error: UpkeepError): boolean {
   return error.code === 'LANCEDB_FAILED' && error.details?.missingFile === true;
+}
+
+export function structNull(column: string, where: string, cause?: unknown): WorkError {
+  return new WorkError(
+    'STRUCT_NULL_UNSUPPORTED',
+    `${where} has a null in the struct column "${column}", and the data format 2.0 of this table cannot hold one.`,
+    {
+      disposition: 'permanent',
+      next: 'Copy the table into one of format 2.1 or later, which is what LanceDB makes by default, or write a struct of nulls.',
+      cause,
+    },
+  );
 }

@@ -7,7 +7,7 @@ import { alignBatches } from './columns.ts';
 import type { WorkContext, WorkDependencies } from './context.ts';
 import { WorkError } from './errors.ts';
 import type { Gate } from './gate.ts';
-import { lancedbError } from './lancedb-errors.ts';
+import { callLancedb, refresh } from './lancedb-errors.ts';
 import { Upserts } from './merge-builder.ts';
 import type { ShardSelection } from './merge-plan.ts';
 import { readSlices, type Slice, type SliceBudget, sourcesOf } from './merge-slices.ts';
@@ -69,7 +69,7 @@ export class MergeCommits {
     if (way === 'rebuild') {
       this.#context.progress(`building the BTree on ${this.#gate.keyColumn} over the merged rows`);
       await buildKeyIndex(this.#context, this.#dependencies, this.#gate);
-      await this.#base.checkoutLatest();
+      await refresh(this.#base);
       this.indexBuilt = true;
       await this.#context.fence();
       await this.#refuseMovedWatermark();
@@ -91,12 +91,8 @@ export class MergeCommits {
     }
   }
 
-  async #commit<T>(during: string, run: () => Promise<T>): Promise<T> {
-    try {
-      return await this.#context.native(run);
-    } catch (error) {
-      throw lancedbError(error, during);
-    }
+  #commit<T>(during: string, run: () => Promise<T>): Promise<T> {
+    return callLancedb(during, () => this.#context.native(run));
   }
 
   #timeoutMs(): number {

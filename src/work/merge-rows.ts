@@ -1,6 +1,6 @@
 import type { Table } from '@lancedb/lancedb';
 import { UpkeepError } from '../errors.ts';
-import type { TableManifest } from '../lance/manifest.ts';
+import { canHaveBTree } from '../lance/key-index.ts';
 import { judgeParts } from '../tasks/part-outcomes.ts';
 import type { Schema } from './arrow.ts';
 import { countBaseRows, findBaseKeys, refuseNullKeys } from './base-keys.ts';
@@ -10,6 +10,7 @@ import { WorkError } from './errors.ts';
 import type { Gate } from './gate.ts';
 import { ShardReader } from './generations.ts';
 import { printableKey } from './key-reader.ts';
+import { callLancedb, refresh } from './lancedb-errors.ts';
 import { MergeCommits } from './merge-commits.ts';
 import type { ShardSelection } from './merge-plan.ts';
 import { readSlices, SliceBudget } from './merge-slices.ts';
@@ -49,8 +50,8 @@ export async function mergeRows(
   const scratch = await ScratchDatabase.open(dependencies.lancedb, context.target);
   const base = await dependencies.lancedb.openTable(context.target);
   try {
-    const schema = await readSchema(base, gate.manifest);
-    const { readers, failed } = await openShards(context, dependencies, scratch, schema, gate.keyColumn, selections);
+    const schema = await readSchema(base);
+    const { readers, failed } = await openShards(context, dependencies, scratch, gate, schema, selections);
     const upserts = readers.flatMap((reader) => reader.winners.upsertKeys());
     const deletes = readers.flatMap((reader) => reader.winners.deletedKeys());
     refuseSharedKeys([...upserts, ...deletes]);
@@ -60,12 +61,12 @@ export async function mergeRows(
     const indexBuilt = await ensureKeyIndex(context, dependencies, gate);
     const commits = new MergeCommits(context, dependencies, gate, base, schema, selections);
     // A handle that has seen the key index: the one from before may plan without it.
-    if (indexBuilt) await base.checkoutLatest();
+    if (indexBuilt) await refresh(base);
     const sources = readers.flatMap((reader) => reader.sources());
     const budget = new SliceBudget(dependencies.settings.mergeSliceBytes);
     for await (const slice of readSlices(sources, budget)) await commits.upsert(slice, budget);
     await commits.delete(present);
-    await base.checkoutLatest();
+    await refresh(base);
     await checkMergedKeys(base, gate.keyColumn, upserts, deletes);
     return {
       watermarks: new Map(readers.map((reader) => [reader.selection.shardId, highest(reader.selection)])),
@@ -89,8 +90,8 @@ async function openShards(
   context: WorkContext,
   dependencies: WorkDependencies,
   scratch: ScratchDatabase,
+  gate: Gate,
   schema: Schema,
-  keyColumn: string,
   selections: readonly ShardSelection[],
 ): Promise<{ readers: ShardReader[]; failed: FailedShard[] }> {
   const readers: ShardReader[] = [];
@@ -98,7 +99,7 @@ async function openShards(
   for (const selection of selections) {
     context.signal.throwIfAborted();
     try {
-      readers.push(await ShardReader.open(dependencies, scratch, context.target, schema, keyColumn, selection));
+      readers.push(await ShardReader.open(dependencies, scratch, context.target, gate, schema, selection));
     } catch (error) {
       if (!(error instanceof UpkeepError) || error.disposition === 'contention') throw error;
       failed.push({ shardId: selection.shardId, error });
@@ -108,17 +109,8 @@ async function openShards(
   return { readers, failed };
 }
 
-async function readSchema(base: Table, manifest: TableManifest): Promise<Schema> {
-  for (const field of manifest.fields) {
-    const blob = field.logicalType.startsWith('blob') || field.metadata['lance-encoding:blob'] === 'true';
-    if (!blob && !/^(large_list|list_view|large_list_view|run_end)/.test(field.logicalType)) continue;
-    throw new WorkError(
-      'TYPE_UNSUPPORTED',
-      `The column "${field.name}" is ${blob ? 'a blob' : field.logicalType}, which cannot pass through the merge unchanged.`,
-      { disposition: 'permanent', next: 'Use a list or binary type for it, or merge this table with another tool.' },
-    );
-  }
-  return (await base.schema()) as unknown as Schema;
+async function readSchema(base: Table): Promise<Schema> {
+  return (await callLancedb('reading the schema of the base table', () => base.schema())) as unknown as Schema;
 }
 
 function refuseSharedKeys(keys: readonly Key[]): void {
@@ -146,6 +138,11 @@ async function checkBaseKeys(base: Table, gate: Gate, keys: readonly Key[]): Pro
 
 async function ensureKeyIndex(context: WorkContext, dependencies: WorkDependencies, gate: Gate): Promise<boolean> {
   if (gate.verdict === 'covering') return false;
+  const key = gate.manifest.fields.find((field) => field.parentId < 0 && field.name === gate.keyColumn);
+  if (!canHaveBTree(key?.logicalType ?? '')) {
+    context.progress(`LanceDB builds no BTree on ${gate.keyColumn}: each slice reads the whole key column`);
+    return false;
+  }
   if (!dependencies.settings.indexBeforeMerge) {
     if (gate.verdict === 'stale') return false;
     throw new WorkError(

@@ -7,6 +7,7 @@ import type { WorkContext, WorkDependencies } from './context.ts';
 import { WorkError } from './errors.ts';
 import { collectGarbage, type Garbage } from './garbage.ts';
 import { type Gate, readGate } from './gate.ts';
+import { assertMergeable } from './merge-checks.ts';
 import { type MergePlan, planMerge } from './merge-plan.ts';
 import type { MergedRows } from './merge-rows.ts';
 import { type FailedShard, readPending, type ShardView, shardOutcomes } from './pending.ts';
@@ -18,8 +19,8 @@ import { tableProof } from './proof.ts';
  *   gate -> plan -> keys -> merge commit -> watermark commit (verified) -> retention -> directories -> drain
  *
  * Every arrow is a point where the process may die: the next pass repeats from the manifests and ends the same.
- * Errors: KEY_INDEX_MISSING, DUPLICATE_KEYS, NULL_KEYS, SCHEMA_*, GENERATION_MISSING, WATERMARK_MOVED,
- * DEADLINE, and those of the manifests.
+ * Errors: KEY_INDEX_MISSING, DUPLICATE_KEYS, NULL_KEYS, SCHEMA_*, GENERATION_MISSING, WATERMARK_MOVED, *_UNSUPPORTED,
+ * TOMBSTONE_COLUMN_TAKEN, MEMORY_EXHAUSTED, DEADLINE, and those of the manifests.
  */
 export async function mergeWal(context: WorkContext, dependencies: WorkDependencies): Promise<WorkResult> {
   const { settings } = dependencies;
@@ -74,6 +75,7 @@ async function mergeSelected(
       next: 'Give the lane more time, or lower MERGE_MAX_BYTES.',
     });
   }
+  assertMergeable(gate.manifest, gate.keyColumn);
   await assertNoBranches(dependencies.storageFor(context.target));
   const generations = plan.selections.reduce((sum, selection) => sum + selection.generations.length, 0);
   context.progress(`merging ${generations} generations of ${plan.selections.length} shards`);
