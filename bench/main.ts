@@ -7,10 +7,12 @@ import { compactBench } from './compact.ts';
 import { drainBench } from './drain.ts';
 import { gateBench } from './gate.ts';
 import { mergeBench } from './merge.ts';
+import { mergeMemoryBench } from './merge-memory.ts';
 import { startBench } from './start.ts';
 
 const benches: Record<string, Bench> = {
   merge: mergeBench,
+  'merge-memory': mergeMemoryBench,
   gate: gateBench,
   drain: drainBench,
   compact: compactBench,
