@@ -9,10 +9,8 @@ import {
 } from './arrow.ts';
 import { DictionarySet } from './dictionaries.ts';
 import { WorkError } from './errors.ts';
+import { TOMBSTONE_COLUMN } from './merge-checks.ts';
 import { nullColumn } from './null-column.ts';
-
-/** The column that a generation has besides those of the base table: true marks a deleted key. */
-export const TOMBSTONE_COLUMN = '_tombstone';
 
 /**
  * Checks that rows of a generation can stand in the base table.

@@ -1,10 +1,12 @@
 import type { Field, TableManifest } from '../lance/manifest.ts';
-import { TOMBSTONE_COLUMN } from './columns.ts';
 import { WorkError, type WorkErrorCode } from './errors.ts';
 
 const SCALAR =
   'null|bool|u?int(8|16|32|64)|halffloat|float|double|string|binary|large_string|large_binary|fixed_size_binary:\\d+' +
   '|date32:day|date64:ms|time32:\\w+|time64:\\w+|timestamp:\\w+:.*|duration:\\w+|decimal:\\d+:\\d+:-?\\d+';
+
+/** The column that a generation has besides those of the base table: true marks a deleted key. */
+export const TOMBSTONE_COLUMN = '_tombstone';
 
 /** Lance's names of the types that come out of a merge byte for byte: each stands in a test. All others are refused. */
 const MERGED = new RegExp(
