@@ -2,10 +2,10 @@ import { cp, rm } from 'node:fs/promises';
 import { describe, expect, test } from 'vitest';
 import { loadSettings } from '../../../src/config.ts';
 import { holdIn } from '../../../src/lance/hold.ts';
-import { indexCoverage } from '../../../src/lance/index-coverage.ts';
 import { manifestKey } from '../../../src/lance/manifest-names.ts';
 import { openPlane } from '../../../src/local/plane.ts';
 import type { RunReport } from '../../../src/plane.ts';
+import { indexesBehind } from '../../fixtures/expected-answers.ts';
 import {
   answers,
   createSearchTable,
@@ -39,10 +39,6 @@ async function runOnce(folder: string, settings: Record<string, string>): Promis
 async function threeGroups(target: string): Promise<Record<string, string>> {
   const { dataBytes } = await headOf(target);
   return { COMPACT_MAX_BYTES: String(Math.ceil((dataBytes * 3.5) / 9)), TARGET_FRAGMENT_BYTES: String(dataBytes * 10) };
-}
-
-async function uncovered(target: string): Promise<string[]> {
-  return indexCoverage(await headOf(target)).flatMap(({ name, rowsOutside }) => (rowsOutside > 0 ? name : []));
 }
 
 /**
@@ -80,7 +76,7 @@ describe.each(KINDS)(
       expect(report.tasks.filter(({ state }) => state !== 'done')).toEqual([]);
       expect(compactions.map(({ result }) => result?.compaction?.way)).toEqual(['bounded']);
       expect(after.fragments.length).toBe(3);
-      expect(await uncovered(target)).toEqual([]);
+      expect(await indexesBehind(target)).toEqual([]);
       expect(holdIn(after)).toBeUndefined();
       for (let version = before.version; version <= after.version; version += 1) {
         expect(await answers(await openAnew(target, version), { base: true }), `version ${version}`).toEqual(expected);
@@ -114,7 +110,7 @@ describe.each(KINDS)(
       const [shardId, watermark] = [...(after.memWal?.compacted ?? [])][0] ?? [];
       expect(watermark).toBe(1);
       expect(after.fragments.length).toBeLessThan(FRAGMENTS / 2);
-      expect(await uncovered(target)).toEqual([]);
+      expect(await indexesBehind(target)).toEqual([]);
       for (const name of ['text_idx', 'vector_idx']) {
         expect(after.memWal?.catchUp.get(name)?.get(shardId as string), name).toBe(1);
       }
@@ -138,12 +134,12 @@ describe.each(KINDS)(
       for (let fragment = 0; fragment < 6; fragment += 1) {
         await table.add(searchRows(6000 + fragment * 10, 6010 + fragment * 10) as never);
       }
-      expect(await uncovered(target)).toHaveLength(4);
+      expect(await indexesBehind(target)).toHaveLength(4);
 
       const report = await runOnce(folder, {});
 
       expect(report.tasks.map(({ kind, state }) => [kind, state])).toEqual([['OptimizeIndices', 'done']]);
-      expect(await uncovered(target)).toEqual([]);
+      expect(await indexesBehind(target)).toEqual([]);
       const fresh = await openAnew(target);
       const wanted = searchRow(6033);
       const [nearest] = await fresh
