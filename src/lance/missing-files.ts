@@ -1,4 +1,5 @@
 import { UpkeepError } from '../errors.ts';
+import { isHold } from './hold.ts';
 import { FRAGMENT_REUSE_INDEX, MEM_WAL_INDEX } from './index-section.ts';
 import type { TableManifest } from './manifest.ts';
 import type { ObjectStore } from './object-store.ts';
@@ -12,7 +13,9 @@ export async function missingIndexFiles(
   manifest: TableManifest,
 ): Promise<ReadonlyMap<string, string>> {
   const missing = new Map<string, string>();
-  const entries = manifest.indexes.filter(({ name }) => name !== MEM_WAL_INDEX && name !== FRAGMENT_REUSE_INDEX);
+  // Bookkeeping of the table and holds have no files.
+  const bookkeeping = [MEM_WAL_INDEX, FRAGMENT_REUSE_INDEX];
+  const entries = manifest.indexes.filter((entry) => !bookkeeping.includes(entry.name) && !isHold(entry));
   if (entries.length === 0) return missing;
   const present = new Set((await store.list('_indices/')).objects.map(({ key }) => key));
   const folders = new Set([...present].map((key) => key.split('/')[1]));

@@ -2,6 +2,7 @@ import { connect, Index } from '@lancedb/lancedb';
 import { describe, expect, it } from 'vitest';
 import { loadSettings } from '../../../src/config.ts';
 import { observe } from '../../../src/fleet/observe.ts';
+import { placeHold } from '../../../src/lance/hold-commit.ts';
 import { createFileObjectStore } from '../../../src/local/file-object-store.ts';
 import { arrow } from '../../../src/work/arrow.ts';
 import { createPlainTable, plainTable, rows } from '../../fixtures/tables.ts';
@@ -46,6 +47,21 @@ describe('an observation', () => {
     });
     expect(facts.bytes).toBeGreaterThan(0);
     expect(facts.error).toBeUndefined();
+  });
+
+  it('takes a hold for no index: it has no files that could be missing, and hides nothing that can be compacted', async () => {
+    const database = temporaryFolder();
+    const target = `${database}/t.lance`;
+    const table = await createPlainTable(database, 't', rows(0, 100, 0), 5);
+    await table.createIndex('id', { config: Index.btree(), name: 'id_idx' });
+    const { compactableFragments } = await look(target);
+    await placeHold(createFileObjectStore(target), [], { beforePut: async () => undefined });
+
+    const facts = await look(target);
+
+    expect(facts.error).toBeUndefined();
+    expect(facts).toMatchObject({ hold: { heldFragments: 5 }, compactableFragments });
+    expect(facts.indexes.map(({ name }) => name)).toEqual(['id_idx']);
   });
 
   it('counts as compactable what optimize() then removes', async () => {
