@@ -3,7 +3,7 @@ import type { DemoCheck, DemoFleet } from '../demo/fleet.ts';
 import type { ExplainReport, InspectReport, RunReport } from '../plane.ts';
 import { inspectAll } from './commands/run.ts';
 import { EXIT, exitCodeForRun, hasFailed } from './exit-codes.ts';
-import { formatDuration, formatNumberOf, storeName } from './format.ts';
+import { formatChange, formatDuration, formatNumberOf, storeName } from './format.ts';
 import type { Invocation } from './invocation.ts';
 import { renderBeforeAfter } from './render-stores.ts';
 import { oneLine } from './render-table.ts';
@@ -15,14 +15,16 @@ export const DEMO_FOLDER = '.demo';
 
 /** Everything known about one demo store once the run is over. */
 interface Outcome {
+  readonly checkBefore: DemoCheck;
   readonly check: DemoCheck;
   readonly explained: ExplainReport;
   readonly after: InspectReport | undefined;
 }
 
 /**
- * Builds the demo fleet, maintains it once, and holds every row against what LanceDB reads.
- * Gives 0 only when every store is healed: rows exact, a BTree that covers them all, nothing pending and nothing due.
+ * Builds the demo fleet, maintains it once, and holds every row and search against what LanceDB reads.
+ * Gives 0 only when every store is healed: rows and searches exact, a BTree and every other index over all rows, nothing pending
+ * and nothing due.
  */
 export async function startDemo(invocation: Invocation): Promise<number> {
   useOwnTemporaryFolder();
@@ -34,14 +36,16 @@ export async function startDemo(invocation: Invocation): Promise<number> {
   return invocation.withPlane([fleet.directory], async (plane, signal) => {
     const targets = fleet.tables.map((table) => table.target);
     const before = await inspectAll(plane, targets);
+    const checksBefore = await checkDemoFleet(fleet);
     const report = await plane.run({ once: true, signal });
     if (signal.aborted) return EXIT.interrupted;
     const checks = await checkDemoFleet(fleet);
     const outcomes = new Map<string, Outcome>();
     for (const [at, target] of targets.entries()) {
-      const check = checks[at];
+      const [check, checkBefore] = [checks[at], checksBefore[at]];
       const after = report.stores.find((store) => store.target === target);
-      if (check) outcomes.set(target, { check, after, explained: await plane.explain(target) });
+      if (check && checkBefore)
+        outcomes.set(target, { checkBefore, check, after, explained: await plane.explain(target) });
     }
     printOutcome(invocation, fleet, before, report, outcomes);
     const sick = targets.filter((target) => ailmentsOf(outcomes.get(target)).length > 0);
@@ -64,6 +68,9 @@ function ailmentsOf(outcome: Outcome | undefined): string[] {
   if (keyIndex === null || keyIndex.kind !== 'BTree') ailments.push('the key has no BTree');
   else if (keyIndex.uncoveredFragments > 0 || keyIndex.unindexedRows > 0)
     ailments.push('the BTree does not cover all rows');
+  if (after.indexes.some(({ rowsOutside }) => rowsOutside > 0)) ailments.push('an index does not cover all rows');
+  if (after.hold !== null) ailments.push('a hold is left');
+  if (check.searches && check.searches.right < check.searches.asked) ailments.push('searches are answered wrongly');
   if (wal?.shards.some((shard) => shard.pendingGenerations > 0)) ailments.push('generations are still pending');
   for (const verdict of explained.verdicts) if (verdict.due) ailments.push(`${verdict.rule} is due`);
   return ailments;
@@ -81,12 +88,19 @@ function printOutcome(
     const check = outcomes.get(store.target)?.check;
     return check?.everything.exact && check.baseOnly.exact ? 'as written' : 'wrong';
   };
+  const searches = (store: InspectReport): string => {
+    const outcome = outcomes.get(store.target);
+    return outcome === undefined
+      ? '-'
+      : formatChange(describeSearches(outcome.checkBefore), describeSearches(outcome.check));
+  };
   const healed = (store: InspectReport) =>
     ailmentsOf(outcomes.get(store.target)).length === 0
       ? { text: 'yes', paint: paint.good }
       : { text: 'no', paint: paint.bad };
   const columns = [
     { title: 'rows read by LanceDB', cell: exact },
+    { title: 'searches', cell: searches },
     { title: 'healed', cell: healed },
   ];
   const inOrder = fleet.tables.flatMap(({ target }) => report.stores.filter((store) => store.target === target));
@@ -100,6 +114,12 @@ function printOutcome(
   }
   if (failures.length > 0) invocation.print(`\nNot healed\n${failures.map((line) => `  ${oneLine(line)}\n`).join('')}`);
   invocation.print(`\nNext\n${fleet.tables.map(({ target }) => nextLine(outcomes.get(target)?.explained)).join('')}`);
+}
+
+function describeSearches({ searches }: DemoCheck): string {
+  if (searches === null) return '-';
+  const { asked, right } = searches;
+  return right === asked ? 'right' : `${asked - right} of ${asked} wrong`;
 }
 
 /** What would be done next on a store, or what it waits for. */

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { Binary, Field, Int64, Schema, Utf8 } from 'apache-arrow';
+import { Binary, Field, FixedSizeList, Float32, Int64, Schema, Utf8 } from 'apache-arrow';
 
 /** One row of a demo store. `value` changes with each revision of the row, so that a stale row is told from a fresh one. */
 export interface DemoRow {
@@ -7,6 +7,7 @@ export interface DemoRow {
   readonly value: bigint;
   readonly note?: string;
   readonly pixels?: Buffer;
+  readonly vector?: Iterable<number>;
 }
 
 /** What a store must read as, whatever was done to its files. */
@@ -44,6 +45,22 @@ export function wideRow(store: string, id: string): DemoRow {
   return { id, value: BigInt(pixels.length), pixels };
 }
 
+const DIMENSIONS = 16;
+
+export type SearchedRow = DemoRow & { readonly vector: readonly number[] };
+
+/** A row that people search: beside its note a vector that stands for it. */
+export function searchedRow(store: string, id: string): SearchedRow {
+  const next = seededNumbers(`${store}/${id}/vector`);
+  const vector = Array.from({ length: DIMENSIONS }, () => Math.fround(next() * 2 - 1));
+  return { ...demoRow(store, id, 0), vector };
+}
+
+export function searchedSchema(): Schema {
+  const vector = new FixedSizeList(DIMENSIONS, new Field('item', new Float32(), true));
+  return new Schema([...textSchema('text').fields, new Field('vector', vector, true)]);
+}
+
 export function textSchema(key: 'text' | 'number'): Schema {
   return new Schema([
     new Field('id', key === 'text' ? new Utf8() : new Int64(), false),
@@ -64,7 +81,8 @@ export function wideSchema(): Schema {
 export function digestRows(rows: Iterable<DemoRow>): ExpectedRows {
   const lines = Array.from(rows, (row) => {
     const pixels = row.pixels ? createHash('sha256').update(row.pixels).digest('hex') : '';
-    return `${row.id}\t${row.value}\t${row.note ?? ''}\t${pixels}\n`;
+    const vector = row.vector ? Array.from(row.vector).join(' ') : '';
+    return `${row.id}\t${row.value}\t${row.note ?? ''}\t${pixels}\t${vector}\n`;
   });
   const hash = createHash('sha256');
   for (const line of lines.sort()) hash.update(line);

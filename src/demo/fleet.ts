@@ -1,8 +1,10 @@
 import { realpath } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { connect } from '@lancedb/lancedb';
+import { createFileObjectStore } from '../local/file-object-store.ts';
 import { type DemoRow, digestRows, type ExpectedRows } from './content.ts';
 import { claimDemoDirectory, writeMarker } from './marker.ts';
+import { checkSearches, type Search, type SearchCheck } from './searches.ts';
 import { DEMO_STORES } from './stores.ts';
 
 export interface DemoTable {
@@ -11,6 +13,8 @@ export interface DemoTable {
   readonly target: string;
   readonly ailment: string;
   readonly expected: ExpectedRows;
+  /** What people ask it; empty for a table that is not searched. */
+  readonly searches: readonly Search[];
 }
 
 export interface DemoFleet {
@@ -32,10 +36,12 @@ export interface DemoCheck {
   readonly everything: ReadCheck;
   /** The base table alone; exact only once everything is merged. */
   readonly baseOnly: ReadCheck;
+  /** Null for a table that is not searched. */
+  readonly searches: SearchCheck | null;
 }
 
 /**
- * Builds the demo fleet with LanceDB itself: six tables, each with another ailment, always with the same rows.
+ * Builds the demo fleet with LanceDB itself: some tables, each with another ailment, always with the same rows.
  * Takes a few seconds and about 25 MB.
  * @throws DEMO_DIRECTORY_NOT_EMPTY when the folder holds things that no demo made.
  */
@@ -51,8 +57,11 @@ export async function buildDemoFleet(
     const tables: DemoTable[] = [];
     for (const store of DEMO_STORES) {
       onStore(store.name, store.ailment);
-      const expected = await store.build(connection);
-      tables.push({ name: store.name, target: join(root, `${store.name}.lance`), ailment: store.ailment, expected });
+      const { searches = [], ...expected } = await store.build(connection, (name) =>
+        createFileObjectStore(join(root, `${name}.lance`)),
+      );
+      const target = join(root, `${store.name}.lance`);
+      tables.push({ name: store.name, target, ailment: store.ailment, expected, searches });
     }
     const stores = tables.map(({ name, expected }) => ({ name, rows: expected.rows, checksum: expected.checksum }));
     await writeMarker(root, { madeBy: 'lance-upkeep demo', complete: true, stores });
@@ -62,16 +71,17 @@ export async function buildDemoFleet(
   }
 }
 
-/** Reads every table with LanceDB, with and without the MemWAL, through a connection that has seen nothing before. */
+/** Reads and searches every table with LanceDB, with and without the MemWAL, through a connection that has seen nothing before. */
 export async function checkDemoFleet(fleet: DemoFleet): Promise<DemoCheck[]> {
   const connection = await connect(fleet.directory);
   try {
     const checks: DemoCheck[] = [];
-    for (const { name, expected } of fleet.tables) {
+    for (const { name, expected, searches: asked } of fleet.tables) {
       const table = await connection.openTable(name);
       const everything = held(expected, (await table.query().toArray()) as DemoRow[]);
       const baseOnly = held(expected, (await table.query().useLsm(false).toArray()) as DemoRow[]);
-      checks.push({ name, expectedRows: expected.rows, everything, baseOnly });
+      const searches = asked.length === 0 ? null : await checkSearches(table, asked);
+      checks.push({ name, expectedRows: expected.rows, everything, baseOnly, searches });
     }
     return checks;
   } finally {

@@ -1,4 +1,4 @@
-import { type Connection, Index, type Table } from '@lancedb/lancedb';
+import { Index, type Table } from '@lancedb/lancedb';
 import { bucketOf } from './bucket.ts';
 import {
   type DemoRow,
@@ -10,42 +10,8 @@ import {
   wideRow,
   wideSchema,
 } from './content.ts';
-
-/** One store of the demo: what is wrong with it, and how to make it so. */
-export interface DemoStore {
-  readonly name: string;
-  /** One line for the reader of the demo. */
-  readonly ailment: string;
-  /** Makes the table and gives what a right reader must see in it, before maintenance and after. */
-  build(connection: Connection): Promise<ExpectedRows>;
-}
-
-type Rows = readonly DemoRow[];
-
-function textKey(number: number): string {
-  return `k-${String(number).padStart(6, '0')}`;
-}
-
-function span(store: string, first: number, count: number, revision = 0): DemoRow[] {
-  return Array.from({ length: count }, (_, offset) => demoRow(store, textKey(first + offset), revision));
-}
-
-async function createTable(
-  connection: Connection,
-  name: string,
-  rows: Rows,
-  schema = textSchema('text'),
-): Promise<Table> {
-  return connection.createTable(name, plain(rows), { schema });
-}
-
-async function addInPieces(table: Table, rows: Rows, pieceSize: number): Promise<void> {
-  for (let at = 0; at < rows.length; at += pieceSize) await table.add(plain(rows.slice(at, at + pieceSize)));
-}
-
-function plain(rows: Rows): Record<string, unknown>[] {
-  return rows.map((row) => ({ ...row }));
-}
+import { abandoned, articles, library } from './searched-stores.ts';
+import { addInPieces, createTable, type DemoStore, plain, type Rows, span, textKey } from './tables.ts';
 
 const fragmented: DemoStore = {
   name: 'fragmented',
@@ -165,4 +131,14 @@ const healthy: DemoStore = {
   },
 };
 
-export const DEMO_STORES: readonly DemoStore[] = [fragmented, sessions, accounts, orders, images, healthy];
+export const DEMO_STORES: readonly DemoStore[] = [
+  fragmented,
+  sessions,
+  accounts,
+  orders,
+  images,
+  articles,
+  library,
+  abandoned,
+  healthy,
+];

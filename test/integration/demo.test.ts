@@ -5,6 +5,10 @@ import { connect } from '@lancedb/lancedb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildDemoFleet, checkDemoFleet, type DemoFleet } from '../../src/demo/fleet.ts';
 import { DEMO_MARKER } from '../../src/demo/marker.ts';
+import { holdIn } from '../../src/lance/hold.ts';
+import { indexCoverage } from '../../src/lance/index-coverage.ts';
+import type { TableManifest } from '../../src/lance/manifest.ts';
+import { headOf } from '../fixtures/tables.ts';
 
 async function generationsOf(target: string): Promise<number[]> {
   const shards = await readdir(join(target, '_mem_wal'));
@@ -45,6 +49,9 @@ describe('the demo fleet', () => {
       ['accounts', true],
       ['orders', true],
       ['images', true],
+      ['articles', true],
+      ['library', true],
+      ['abandoned', true],
       ['healthy', true],
     ]);
   });
@@ -75,6 +82,33 @@ describe('the demo fleet', () => {
       kinds[name] = indexes.map((index) => `${index.name}:${index.indexType}`);
     }
     expect(kinds).toEqual({ fragmented: [], orders: ['id_idx:Bitmap'], healthy: ['id_idx:BTree'] });
+  });
+
+  it('leaves a third of the articles to searches that ask more than the index, and a hold on every fragment of one store', async () => {
+    const checks = await checkDemoFleet(fleet);
+
+    const searches = checks.flatMap(({ name, searches }) => (searches === null ? [] : [[name, searches]]));
+    expect(searches).toEqual([
+      ['articles', { asked: 8, right: 4 }],
+      ['library', { asked: 8, right: 8 }],
+      ['abandoned', { asked: 8, right: 8 }],
+    ]);
+    const [articles, abandoned] = await Promise.all(
+      ['articles', 'abandoned'].map((name) => headOf(join(fleet.directory, `${name}.lance`))),
+    );
+    expect(indexCoverage(articles as TableManifest).map(({ rowsOutside }) => rowsOutside)).toEqual([300, 300, 300]);
+    expect(holdIn(abandoned as TableManifest)?.fragments.size).toBe(20);
+  });
+
+  it('notices a search that is answered wrongly', async () => {
+    const other = await buildDemoFleet(join(parent, 'astray'));
+    const library = await (await connect(other.directory)).openTable('library');
+    await library.update({ where: "id = 'k-000000'", valuesSql: { vector: 'NULL' } });
+
+    const check = (await checkDemoFleet(other)).find(({ name }) => name === 'library');
+
+    expect(check?.searches?.right).toBeLessThan(8);
+    expect(check?.everything).toEqual({ rows: 1_440, exact: false });
   });
 
   it('notices a row that was lost, doubled or set back', async () => {

@@ -1,0 +1,48 @@
+import type { Connection, Table } from '@lancedb/lancedb';
+import type { ObjectStore } from '../lance/object-store.ts';
+import { type DemoRow, demoRow, type ExpectedRows, textSchema } from './content.ts';
+import type { Search } from './searches.ts';
+
+/** The object store of the table with this name. */
+export type StorageFor = (name: string) => ObjectStore;
+
+/** One store of the demo: what is wrong with it, and how to make it so. */
+export interface DemoStore {
+  readonly name: string;
+  /** One line for the reader of the demo. */
+  readonly ailment: string;
+  /** Makes the table and gives what a right reader must see in it, before maintenance and after. */
+  build(connection: Connection, storageFor: StorageFor): Promise<ExpectedContent>;
+}
+
+/** What a store must read as and, where people search it, what their searches must answer. */
+export interface ExpectedContent extends ExpectedRows {
+  readonly searches?: readonly Search[];
+}
+
+export type Rows = readonly DemoRow[];
+
+export function textKey(number: number): string {
+  return `k-${String(number).padStart(6, '0')}`;
+}
+
+export function span(store: string, first: number, count: number, revision = 0): DemoRow[] {
+  return Array.from({ length: count }, (_, offset) => demoRow(store, textKey(first + offset), revision));
+}
+
+export async function createTable(
+  connection: Connection,
+  name: string,
+  rows: Rows,
+  schema = textSchema('text'),
+): Promise<Table> {
+  return connection.createTable(name, plain(rows), { schema });
+}
+
+export async function addInPieces(table: Table, rows: Rows, pieceSize: number): Promise<void> {
+  for (let at = 0; at < rows.length; at += pieceSize) await table.add(plain(rows.slice(at, at + pieceSize)));
+}
+
+export function plain(rows: Rows): Record<string, unknown>[] {
+  return rows.map((row) => ({ ...row }));
+}
