@@ -16,7 +16,8 @@ export const gateBench: Bench = async (folder) => {
     await more.add(benchRows(range(100_000 + fragment * 10, 100_010 + fragment * 10), fragment));
   }
   more.close();
-  const measure = (name: string) => measureInChild(name, [`${folder}/gate.lance`, String(CHECKS)], 'measure-gate.ts');
+  const measure = (name: string) =>
+    measureInChild(name, [`${folder}/gate.lance`, String(CHECKS)], { script: 'measure-gate.ts' });
   const ours = await measure('gate-ours');
   const fresh = await measure('gate-fresh');
   const open = await measure('gate-open');

@@ -1,6 +1,8 @@
 import { connect } from '@lancedb/lancedb';
 import { loadSettings } from '../src/config.ts';
-import { readNewestManifest } from '../src/lance/newest.ts';
+import { indexCoverage } from '../src/lance/index-coverage.ts';
+import type { TableManifest } from '../src/lance/manifest.ts';
+import { readManifestAt, readNewestManifest } from '../src/lance/newest.ts';
 import { planPass } from '../src/lance/rewrite-prediction.ts';
 import { listShards, readNewestShardManifest } from '../src/lance/shards.ts';
 import { createFileObjectStore } from '../src/local/file-object-store.ts';
@@ -9,6 +11,8 @@ import { compact } from '../src/work/compact.ts';
 import type { WorkContext, WorkDependencies } from '../src/work/context.ts';
 import { createLancedb } from '../src/work/lancedb.ts';
 import { mergeWal } from '../src/work/merge-wal.ts';
+import { optimizeIndices } from '../src/work/optimize-indices.ts';
+import { watchWriting } from './bytes-written.ts';
 import { peakMemory } from './peak-memory.ts';
 import { benchRows, type KeyOrder, rowsOfRound } from './tables.ts';
 
@@ -49,6 +53,29 @@ async function head() {
   const manifest = await readNewestManifest(createFileObjectStore(target));
   if (!manifest) throw new Error(`no table at ${target}`);
   return manifest;
+}
+
+function indexBytes(manifest: TableManifest): number {
+  return indexCoverage(manifest).reduce((sum, { bytes }) => sum + bytes, 0);
+}
+
+/** Rewrites since a version, and the bytes that they may have cost: the data of each group and all indexes once for each. */
+async function rewritesSince(from: TableManifest): Promise<{ commits: number; allowed: number }> {
+  const newest = await head();
+  const sum = { commits: 0, allowed: 0 };
+  let before = from;
+  for (let version = from.version + 1; version <= newest.version; version += 1) {
+    const after = await readManifestAt(createFileObjectStore(target), version);
+    if (!after) throw new Error(`version ${version} is gone`);
+    if (after.transaction?.operation === 'Rewrite') {
+      const left = new Set(after.fragments.map(({ id }) => id));
+      const group = before.fragments.filter(({ id }) => !left.has(id));
+      sum.commits += 1;
+      sum.allowed += group.reduce((bytes, fragment) => bytes + (fragment.bytes ?? 0), 0) + indexBytes(after);
+    }
+    before = after;
+  }
+  return sum;
 }
 
 const measurements: Record<string, () => Promise<void>> = {
@@ -119,6 +146,34 @@ const measurements: Record<string, () => Promise<void>> = {
       facts[result.compaction?.way ?? 'none'] = 1;
     }
     facts.fragmentsAfter = (await head()).fragments.length;
+  },
+  /** The same, with everything that was written: files of data, deletions, indexes, manifests and transactions. */
+  async 'compact-groups'() {
+    const before = await head();
+    const written = await watchWriting(target);
+    facts.bytes = before.dataBytes;
+    while (planPass(await head(), settings).fragments >= settings.minFragments) {
+      await timed(() => compact(context, dependencies));
+    }
+    Object.assign(facts, await written());
+    const after = await head();
+    facts.fragmentsAfter = after.fragments.length;
+    Object.assign(facts, await rewritesSince(before));
+    facts.outside = indexCoverage(after).reduce((sum, { rowsOutside }) => sum + rowsOutside, 0);
+    if (facts.outside > 0) throw new Error('an index lost rows');
+  },
+  async 'extend-indexes'() {
+    const worst = (manifest: TableManifest) =>
+      Math.max(...indexCoverage(manifest).map(({ rowsOutside }) => rowsOutside));
+    const before = await head();
+    const written = await watchWriting(target);
+    await timed(() => optimizeIndices(context, dependencies));
+    Object.assign(facts, await written());
+    const after = await head();
+    facts.bytes = before.dataBytes;
+    facts.rowsOutside = worst(before);
+    facts.rowsOutsideAfter = worst(after);
+    facts.allowed = indexBytes(after);
   },
   /** The process with everything loaded and nothing done: what the other peaks start from. */
   async idle() {

@@ -72,7 +72,7 @@ export const mergeMemoryBench: Bench = async (folder) => {
     if (name !== 'small') misses.push(`- ${what}: peak at most ${mebibytes(LIMIT)}: ${met ? 'met' : '**missed**'}.`);
   }
   return [
-    'Everything that waits, merged at the default settings (MERGE_SLICE_BYTES 8 MiB, MERGE_MAX_BYTES 256 MiB), over a base of 100 rows of 1 MiB, or of 100,000 small rows with the BTree. Commits count the watermarks. Peak memory of the whole process, with MALLOC_MMAP_THRESHOLD_ as the launcher sets it.',
+    'Everything that waits, merged at the default settings (MERGE_SLICE_BYTES 8 MiB, MERGE_MAX_BYTES 256 MiB), over a base of 100 rows of 1 MiB, or of 100,000 small rows with the BTree. Commits count the watermarks. Peak memory of the whole process, with the allocator as the launcher sets it.',
     table(['waiting', 'commits', 'time', 'peak'], rows),
     misses.join('\n\n'),
   ].join('\n\n');

@@ -11,6 +11,7 @@ import {
 } from 'aws-cdk-lib/aws-lambda';
 import { LogGroup, type RetentionDays } from 'aws-cdk-lib/aws-logs';
 import { Construct } from 'constructs';
+import { ALLOCATOR_SETTINGS } from '../../src/allocator.ts';
 import type { FunctionName } from '../packaging/function-bundle.ts';
 import type { Packages } from '../packaging/packages.ts';
 import type { StackSettings } from '../settings.ts';
@@ -81,8 +82,7 @@ export class PlaneFunction extends Construct {
       loggingFormat: LoggingFormat.TEXT,
       timeout: props.timeout,
       memorySize: props.memoryMb,
-      // Without a fixed threshold glibc keeps buffers of rows in pieces of heap that never go back.
-      environment: { ...settings.variables, ...(props.nativeLayer ? { MALLOC_MMAP_THRESHOLD_: '1048576' } : {}) },
+      environment: { ...settings.variables, ...(props.nativeLayer ? ALLOCATOR_SETTINGS : {}) },
       layers: props.nativeLayer ? [props.nativeLayer] : [],
       ...(props.scratch ? { ephemeralStorageSize: props.scratch } : {}),
       ...(props.reservedConcurrency === undefined ? {} : { reservedConcurrentExecutions: props.reservedConcurrency }),

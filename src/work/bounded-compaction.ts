@@ -4,7 +4,7 @@ import type { WorkContext, WorkDependencies } from './context.ts';
 import { withHold } from './hold.ts';
 import { optimizeFragments } from './optimize.ts';
 
-/** How long one commit takes is unknown before the first; below this the next one is not begun. */
+/** Below this the next commit is not begun, nor below twice what the slowest one took: a deadline inside of it would cost the task. */
 const TIME_FOR_ONE_COMMIT_MS = 15_000;
 
 /**
@@ -23,14 +23,18 @@ export function boundedCompaction(
   const newest = Math.max(...manifest.fragments.map(({ id }) => id));
   return withHold(context, dependencies, async (holdAllBut) => {
     let head = manifest;
+    let slowest = 0;
     for (let commits = 1; ; commits += 1) {
       // Planned anew each time: writers commit meanwhile, and once the indexes are extended more fragments fit together.
       const planned = boundedGroups(head, settings, ({ id }) => id > newest);
       if (planned.groups.length === 0) return 0;
-      if (commits > 1 && context.remainingMs() < TIME_FOR_ONE_COMMIT_MS) return planned.groups.length;
+      const needed = Math.max(TIME_FOR_ONE_COMMIT_MS, slowest * 2);
+      if (commits > 1 && context.remainingMs() < needed) return planned.groups.length;
+      const began = dependencies.now();
       const group = nextCommit(head, planned, settings).flat();
       const before = await holdAllBut(group);
       head = await optimizeFragments(context, dependencies, before, group);
+      slowest = Math.max(slowest, dependencies.now() - began);
       const left = new Set(head.fragments.map(({ id }) => id));
       // Fragments that LanceDB leaves as they are would be planned for ever.
       if (group.every((id) => left.has(id))) return 0;

@@ -3,6 +3,7 @@ import { chmod, copyFile, mkdir, mkdtemp, readdir, readFile, realpath, rm, symli
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { ALLOCATOR_SETTINGS } from '../../src/allocator.ts';
 
 const repository = join(import.meta.dirname, '../..');
 const launcher = join(repository, 'bin/lance-upkeep');
@@ -137,6 +138,23 @@ describe('the launcher', () => {
     expect(JSON.parse(stdout).words).toEqual(words);
   });
 
+  it('starts Node with an allocator that gives freed memory back, unless somebody has set it', async () => {
+    const home = join(folder, 'arenas');
+    const file = await makePackage(home, 'src/cli/main.ts');
+    await writeFile(
+      join(home, 'src/cli/main.ts'),
+      `process.stdout.write(JSON.stringify([${Object.keys(ALLOCATOR_SETTINGS).map((name) => `process.env.${name}`)}]));`,
+    );
+    const path = `${dirname(process.execPath)}${delimiter}${tools}`;
+    const started = (env: Record<string, string>) =>
+      new Promise((resolve) =>
+        execFile(file, { env: { PATH: path, ...env } }, (_, stdout) => resolve(JSON.parse(stdout))),
+      );
+
+    expect(await started({})).toEqual(Object.values(ALLOCATOR_SETTINGS));
+    expect(await started({ MALLOC_ARENA_MAX: '8', MALLOC_MMAP_THRESHOLD_: '65536' })).toEqual(['8', '65536']);
+  });
+
   it('runs the build of an installed package, even where sources lie beside it', async () => {
     const home = join(folder, 'app/node_modules/lance-upkeep');
     const file = await makePackage(home, 'dist/cli/main.js');
@@ -195,6 +213,6 @@ describe('the packed package', () => {
     expect(await execute(file, ['--version'], { path })).toMatchObject({ code: 0, stderr: '' });
     const demo = await execute(file, ['demo', 'made', '--json', '--quiet'], { path });
     expect({ code: demo.code, stderr: demo.stderr }).toEqual({ code: 0, stderr: '' });
-    expect(JSON.parse(demo.stdout).tables).toHaveLength(6);
+    expect(JSON.parse(demo.stdout).tables).toHaveLength(9);
   });
 });

@@ -123,6 +123,30 @@ describe('compacting within a byte limit', () => {
     expect((await headOf(target)).liveRows).toBe(4000);
   });
 
+  test('no commit is begun for which twice the time of the slowest one is not left, and the rest is asked for', async () => {
+    const folder = temporaryFolder();
+    const target = `${folder}/wide.lance`;
+    await wideTable(folder, 40, 4000);
+    // A clock by which every commit takes a minute, of which 100 s are left.
+    let time = 0;
+    const attempt = { ...attemptOn(target), remainingMs: () => 100_000 };
+    const slow = {
+      ...attempt,
+      native: <T>(run: () => Promise<T>) => {
+        time += 60_000;
+        return run();
+      },
+    };
+    const result = await compact(slow, { ...workDependencies(limits), now: () => time });
+    expect(result).toMatchObject({
+      partial: expect.stringMatching(/^\d+ groups of fragments left for the next pass$/),
+      followUp: { kind: 'Compact', reason: 'fragments-remaining' },
+    });
+    const { fragments, indexes } = await headOf(target);
+    expect(fragments.length).toBeGreaterThan(30);
+    expect(indexes).toEqual([]);
+  });
+
   test('deleted rows are dropped, and a delete that comes between two groups is kept', async () => {
     const folder = temporaryFolder();
     const target = `${folder}/wide.lance`;
