@@ -1,5 +1,6 @@
 import type { Settings } from './config.ts';
 import type { SweepKind } from './fleet/demand.ts';
+import type { Discovery } from './fleet/discover.ts';
 import { type Explanation, explain } from './fleet/explain.ts';
 import { createSweep, type SweepReport } from './fleet/sweep.ts';
 import type { ObjectStore } from './lance/object-store.ts';
@@ -16,6 +17,8 @@ export interface ControlOptions {
   readonly roots: readonly string[];
   /** The object store rooted at a canonical URI: a root, a table or a generation. */
   readonly storageFor: (uri: string) => ObjectStore;
+  /** Makes sure that a root is this ledger's alone before a sweep looks below it. Whoever sweeps has to give it. */
+  readonly belowRoot?: (root: string) => Promise<Discovery>;
   readonly random: () => number;
   readonly newId: () => string;
   /** Only one machine can know that a holder's process is gone. */
@@ -42,7 +45,14 @@ export function createControl(options: ControlOptions): Control {
   });
   return {
     lifecycle,
-    sweep: createSweep({ storageFor, lifecycle, roots, settings, clock }),
+    sweep: createSweep({
+      storageFor,
+      lifecycle,
+      roots,
+      settings,
+      clock,
+      ...(options.belowRoot ? { belowRoot: options.belowRoot } : {}),
+    }),
     explain: (target) => explain({ store: storageFor(target), target, lifecycle, settings, clock }),
   };
 }

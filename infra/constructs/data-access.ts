@@ -2,6 +2,7 @@ import { Stack } from 'aws-cdk-lib';
 import { type IRole, PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import type { Construct } from 'constructs';
 import { OWNER_KEY } from '../../src/fleet/root-owner.ts';
+import { markersAbove } from '../../src/fleet/root-ownership.ts';
 import { acknowledge } from './acknowledge.ts';
 
 const READ = ['s3:GetObject'];
@@ -9,7 +10,8 @@ const WRITE = ['s3:GetObject', 's3:PutObject', 's3:AbortMultipartUpload'];
 const WRITE_AND_DELETE = [...WRITE, 's3:DeleteObject'];
 
 /**
- * - `look`: read the tables and put the owner marker, the one object that a sweep makes.
+ * All may put the root's own owner marker, take it back, and read the markers around the root.
+ * - `look`: read the tables.
  * - `add`: read, and add objects.
  * - `rewrite`: the same, and delete what is no longer used.
  */
@@ -32,20 +34,16 @@ export function grantRoots(scope: Construct, role: IRole, { roots, access, bucke
   const objects = places.map(({ bucket, prefix }) => arn(`${bucket}/${prefix}*`));
   const statements = [new PolicyStatement({ sid: 'Objects', actions: [...ACTIONS[access]], resources: objects })];
   // Also what makes S3 answer 404 instead of 403 for a key that is absent, such as the manifest of the next version.
-  for (const [index, { bucket, prefix }] of places.entries()) {
-    statements.push(
-      new PolicyStatement({
-        sid: `List${index}`,
-        actions: ['s3:ListBucket'],
-        resources: [arn(bucket)],
-        ...(prefix === '' ? {} : { conditions: { StringLike: { 's3:prefix': `${prefix}*` } } }),
-      }),
-    );
+  for (const [index, [bucket, prefixes]] of [...groupedByBucket(places)].entries()) {
+    const conditions = prefixes.includes('') ? {} : { StringLike: { 's3:prefix': prefixes.map((one) => `${one}*`) } };
+    const sid = `List${index}`;
+    statements.push(new PolicyStatement({ sid, actions: ['s3:ListBucket'], resources: [arn(bucket)], conditions }));
   }
-  if (access === 'look') {
-    const markers = places.map(({ bucket, prefix }) => arn(`${bucket}/${prefix}${OWNER_KEY}`));
-    statements.push(new PolicyStatement({ sid: 'OwnerMarker', actions: ['s3:PutObject'], resources: markers }));
-  }
+  const own = places.map(({ bucket, prefix }) => arn(`${bucket}/${prefix}${OWNER_KEY}`));
+  // Taken back when another ledger claimed a root around it, or inside of it, in the same moment.
+  const claim = ['s3:PutObject', 's3:DeleteObject'];
+  statements.push(new PolicyStatement({ sid: 'OwnerMarker', actions: claim, resources: own }));
+  statements.push(...markersAround(roots, arn));
   if (bucketKmsKeyArn !== undefined) {
     const actions = ['kms:Decrypt', 'kms:GenerateDataKey'];
     statements.push(new PolicyStatement({ sid: 'BucketKey', actions, resources: [bucketKmsKeyArn] }));
@@ -59,6 +57,37 @@ export function grantRoots(scope: Construct, role: IRole, { roots, access, bucke
       'The tables below the root come and go; the wildcard ends there.',
     );
   }
+}
+
+/** Whether a root lies inside of another ledger's is said by the markers above it: those may be read, and nothing else up there. */
+function markersAround(roots: readonly string[], arn: (path: string) => string): PolicyStatement[] {
+  const paths = new Set(roots.flatMap((root) => markersAbove(root).slice(1)).map((uri) => uri.slice('s3://'.length)));
+  if (paths.size === 0) return [];
+  const keysOf = groupedByBucket(
+    [...paths].map((path) => {
+      const [bucket = '', ...rest] = path.split('/');
+      return { bucket, prefix: rest.join('/') };
+    }),
+  );
+  return [
+    new PolicyStatement({ sid: 'MarkersAround', actions: ['s3:GetObject'], resources: [...paths].map(arn) }),
+    ...[...keysOf].map(
+      ([bucket, keys], index) =>
+        new PolicyStatement({
+          sid: `ListMarkers${index}`,
+          actions: ['s3:ListBucket'],
+          resources: [arn(bucket)],
+          conditions: { StringEquals: { 's3:prefix': keys } },
+        }),
+    ),
+  ];
+}
+
+/** One statement a bucket: the policies of a role may not be longer than 10,240 characters. */
+function groupedByBucket(places: readonly { bucket: string; prefix: string }[]): ReadonlyMap<string, string[]> {
+  const grouped = new Map<string, string[]>();
+  for (const { bucket, prefix } of places) grouped.set(bucket, [...(grouped.get(bucket) ?? []), prefix]);
+  return grouped;
 }
 
 function placeOf(root: string): { bucket: string; prefix: string } {

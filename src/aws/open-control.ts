@@ -2,8 +2,9 @@ import { createControl } from '../control.ts';
 import { errorRecord } from '../errors.ts';
 import { BACKLOG_STAGE, backlogOf } from '../fleet/backlog.ts';
 import type { SweepKind } from '../fleet/demand.ts';
+
 import { holdLeft } from '../fleet/hold-left.ts';
-import type { SweepReport } from '../fleet/sweep.ts';
+
 import { canonicalRoot } from '../fleet/targets.ts';
 import type { Lifecycle } from '../tasks/api.ts';
 import type { AwsEnvironment } from './clients.ts';
@@ -41,7 +42,6 @@ export async function openControl(environment: AwsEnvironment, parts: CloudParts
   const cloud = openCloud(environment, parts);
   const { ledger, storageFor, settings, log, metrics, newId, clock } = cloud;
   const roots = await Promise.all(settings.roots.map(canonicalRoot));
-  const { lifecycle, sweep } = createControl({ ...cloud, roots });
   const owned = createOwnedRoots({
     ledger,
     ledgerName: cloud.names.table,
@@ -50,23 +50,12 @@ export async function openControl(environment: AwsEnvironment, parts: CloudParts
     newId,
     now: () => clock.now(),
   });
-
-  /** Who owns the roots could not be read: a round that failed, not a function that did. Another owner is an error. */
-  async function unreachable(): Promise<SweepReport | undefined> {
-    try {
-      await owned.claim();
-      return undefined;
-    } catch (error) {
-      const record = errorRecord(error);
-      if (record.disposition === 'permanent') throw error;
-      return { stores: [], requested: [], holdsLeft: [], failed: roots.map((target) => ({ target, error: record })) };
-    }
-  }
+  const { lifecycle, sweep } = createControl({ ...cloud, roots, belowRoot: owned.claim });
 
   return {
     lifecycle,
     async sweep(kind, remainingMs) {
-      const report = (await unreachable()) ?? (await sweep(kind, AbortSignal.timeout(timeFor(remainingMs))));
+      const report = await sweep(kind, AbortSignal.timeout(timeFor(remainingMs)));
       for (const { target, error } of report.failed) log.error('sweep', error, { target });
       for (const { target, createdAt } of report.holdsLeft)
         log.write({ level: 'warn', stage: 'sweep', ...holdLeft(createdAt), target });

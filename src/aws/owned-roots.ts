@@ -1,5 +1,6 @@
-import { typedErrorIn } from '../errors.ts';
-import { claimRoot } from '../fleet/root-owner.ts';
+import { errorRecord } from '../errors.ts';
+import type { Discovery } from '../fleet/discover.ts';
+import { createRootOwnership, isForeignRoot } from '../fleet/root-ownership.ts';
 import type { ObjectStore } from '../lance/object-store.ts';
 import { ledgerId } from '../tasks/ledger-id.ts';
 import type { Ledger } from '../tasks/ports.ts';
@@ -14,53 +15,55 @@ export interface OwnedRootsOptions {
   readonly now: () => number;
 }
 
-/** The roots' owner markers, looked at as rarely as is safe. Errors: ROOT_OWNED, ROOT_OWNER_UNREADABLE. */
+/** That the roots are this stack's alone, as its functions need it. Errors: those of RootOwnership. */
 export interface OwnedRoots {
-  /** Looks at every marker: what the sweep does, once for each process. */
-  claim(): Promise<void>;
-  /** Trusts what a sweep wrote to the ledger, so that a lane's function reads no marker before its table. */
+  /** Looks at every marker that decides about the root, each time: what a sweep does. Answers what lies below. */
+  claim(root: string): Promise<Discovery>;
+  /** Trusts what the last sweep wrote to the ledger: one read, so that a lane reads no marker before its table. */
   ensure(): Promise<void>;
 }
 
-export function createOwnedRoots(options: OwnedRootsOptions): OwnedRoots {
-  const { ledger, roots, newId } = options;
-  let claimed: Promise<void> | undefined;
+/** So many keys in one read of the ledger. */
+const KEYS_AT_ONCE = 100;
 
-  async function claimOne(root: string): Promise<void> {
-    const key = keyOf(root);
+export function createOwnedRoots(options: OwnedRootsOptions): OwnedRoots {
+  const { ledger, roots, newId, storageFor, now } = options;
+  const owner = async () => ({ ledgerId: await ledgerId(ledger, newId), ledger: options.ledgerName });
+  const ownership = createRootOwnership({ storageFor, owner, now });
+  /** Roots that this process has written to the ledger and not taken back. */
+  const noted = new Set<string>();
+
+  async function claim(root: string): Promise<Discovery> {
+    let discovery: Discovery;
     try {
-      const owner = { ledgerId: await ledgerId(ledger, newId), ledger: options.ledgerName };
-      await claimRoot(options.storageFor(root), owner, options.now());
+      discovery = await ownership.assertOwned(root);
     } catch (error) {
-      // Taken over by another ledger: from now on the lanes have to stop, too.
-      if (typedErrorIn(error)?.code === 'ROOT_OWNED') {
-        await ledger.transact([{ kind: 'delete', key, when: [] }], { clientToken: newId() });
-      }
+      // From now on the lanes have to stop, too.
+      if (isForeignRoot(errorRecord(error))) await note(root, false);
       throw error;
     }
-    const item = { ...key, attributes: { root } };
-    await ledger.transact([{ kind: 'put', item, when: [] }], { clientToken: newId() });
+    if (!noted.has(root)) await note(root, true);
+    return discovery;
   }
 
-  async function claimAll(): Promise<void> {
-    for (const root of roots) await claimOne(root);
-  }
-
-  /** Remembers a success only. */
-  function once(work: () => Promise<void>): Promise<void> {
-    claimed ??= work().catch((error: unknown) => {
-      claimed = undefined;
-      throw error;
+  /** An update in both cases: the lanes have no right to delete items. */
+  async function note(root: string, owned: boolean): Promise<void> {
+    await ledger.transact([{ kind: 'update', key: keyOf(root), set: { root, owned }, when: [] }], {
+      clientToken: newId(),
     });
-    return claimed;
+    if (owned) noted.add(root);
+    else noted.delete(root);
   }
 
   return {
-    claim: () => once(claimAll),
-    ensure: () =>
-      once(async () => {
-        for (const root of roots) if (!(await ledger.get(keyOf(root)))) await claimOne(root);
-      }),
+    claim,
+    async ensure() {
+      for (let at = 0; at < roots.length; at += KEYS_AT_ONCE) {
+        const page = roots.slice(at, at + KEYS_AT_ONCE);
+        const items = await ledger.getMany(page.map(keyOf));
+        for (const [index, root] of page.entries()) if (items[index]?.attributes.owned !== true) await claim(root);
+      }
+    },
   };
 }
 

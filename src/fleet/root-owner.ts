@@ -30,8 +30,8 @@ export async function claimRoot(root: ObjectStore, owner: RootOwner, now: number
       next: 'Try again once the take-over is finished.',
     });
   }
-  const found = parseMarker(root.uri, bytes);
-  if (found.ledgerId !== owner.ledgerId) throw rootOwned(root.uri, found);
+  const foreign = foreignOwner(root.uri, bytes, owner.ledgerId);
+  if (foreign) throw foreign;
   return 'already ours';
 }
 
@@ -50,20 +50,8 @@ function parseMarker(root: string, bytes: Uint8Array): RootOwner & { claimedAt: 
   return { ledgerId: text('ledgerId'), ledger: text('ledger'), claimedAt: text('claimedAt') };
 }
 
-/**
- * Refuses a root that lies inside a root of another ledger, or around one: either way two leases would stand on one table.
- * @param relatives the folders around the root and the roots inside of it.
- * @throws UpkeepError ROOT_OWNED, ROOT_OWNER_UNREADABLE (both permanent).
- */
-export async function refuseForeignRelatives(
-  storageFor: (uri: string) => ObjectStore,
-  relatives: readonly string[],
-  ledgerId: string,
-): Promise<void> {
-  for (const uri of relatives) {
-    const bytes = await storageFor(uri).get(OWNER_KEY);
-    if (bytes === undefined) continue;
-    const found = parseMarker(uri, bytes);
-    if (found.ledgerId !== ledgerId) throw rootOwned(uri, found);
-  }
+/** Why a marker refuses this ledger; undefined when it is its own. Throws ROOT_OWNER_UNREADABLE (permanent). */
+export function foreignOwner(root: string, marker: Uint8Array, ledgerId: string): UpkeepError | undefined {
+  const found = parseMarker(root, marker);
+  return found.ledgerId === ledgerId ? undefined : rootOwned(root, found);
 }

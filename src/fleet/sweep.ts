@@ -6,11 +6,14 @@ import type { Clock } from '../tasks/ports.ts';
 import { hasEnded } from '../tasks/task.ts';
 import { wantsLookAtFiles } from './cause-gone.ts';
 import { demand, type SweepKind } from './demand.ts';
-import { discoverCandidates } from './discover.ts';
+import { type Discovery, discoverCandidates } from './discover.ts';
 import type { StoreFacts } from './facts.ts';
 import { inParallel } from './in-parallel.ts';
 import { observe } from './observe.ts';
+
 import { plan, runsUnderHold } from './plan.ts';
+import { isForeignRoot } from './root-ownership.ts';
+
 import { fromStored, type SweepLedger, toStored } from './sweep-ledger.ts';
 import { canonicalTarget } from './targets.ts';
 
@@ -25,6 +28,8 @@ export interface SweepOptions {
   readonly roots: readonly string[];
   readonly settings: Settings;
   readonly clock: Pick<Clock, 'now'>;
+  /** What lies below a root, once it is sure that the root is ours. Default: only what lies there. */
+  readonly belowRoot?: (root: string) => Promise<Discovery>;
 }
 
 export interface SweepReport {
@@ -48,7 +53,7 @@ interface StoreOutcome {
 
 /**
  * The scheduled pass: find the stores, look at each, keep the facts, ask for what they need. One store's error never stops the others
- * and never wipes what was known. Throws only when the signal aborts.
+ * and never wipes what was known. Throws when the signal aborts, and ROOT_OWNED when a root turns out to be another ledger's.
  */
 export function createSweep(options: SweepOptions): Sweep {
   return async (kind, signal) => {
@@ -70,13 +75,15 @@ export function createSweep(options: SweepOptions): Sweep {
   };
 }
 
-async function findTargets({ storageFor, roots }: SweepOptions, signal: AbortSignal | undefined) {
+async function findTargets(options: SweepOptions, signal: AbortSignal | undefined) {
+  const { storageFor, roots } = options;
+  const belowRoot = options.belowRoot ?? ((root: string) => discoverCandidates(storageFor(root)));
   const targets = new Set<string>();
   const failed: { target: string; error: ErrorRecord }[] = [];
   for (const root of roots) {
     signal?.throwIfAborted();
     try {
-      const discovery = await discoverCandidates(storageFor(root));
+      const discovery = await belowRoot(root);
       failed.push(...discovery.failed);
       for (const found of discovery.targets) {
         try {
@@ -86,7 +93,9 @@ async function findTargets({ storageFor, roots }: SweepOptions, signal: AbortSig
         }
       }
     } catch (error) {
-      failed.push({ target: root, error: errorRecord(error) });
+      const record = errorRecord(error);
+      if (isForeignRoot(record)) throw error;
+      failed.push({ target: root, error: record });
     }
   }
   return { targets: [...targets], failed };

@@ -1,10 +1,9 @@
 import { randomUUID } from 'node:crypto';
-import { dirname } from 'node:path';
 import type { Settings } from '../config.ts';
 import { errorRecord, UpkeepError } from '../errors.ts';
-import { discoverCandidates, discoverStores } from '../fleet/discover.ts';
+import { discoverStores } from '../fleet/discover.ts';
 import { inspectReport } from '../fleet/inspect.ts';
-import { claimRoot, OWNER_KEY, refuseForeignRelatives } from '../fleet/root-owner.ts';
+import { createRootOwnership, isForeignRoot, type RootOwnership } from '../fleet/root-ownership.ts';
 import { canonicalRoot, canonicalTarget } from '../fleet/targets.ts';
 import { createPipeline, type Pipeline } from '../pipeline.ts';
 import { type InspectReport, type Plane, type ProgressEvent, type RunReport, SCHEMA_VERSION } from '../plane.ts';
@@ -59,22 +58,13 @@ function outermost(roots: readonly string[]): string[] {
   );
 }
 
-/** The folders that a root on the disk lies in, nearest first. Prefixes of a bucket may be forbidden to us, so those are not looked at. */
-function foldersAround(root: string): string[] {
-  if (root.includes('://')) return [];
-  const around: string[] = [];
-  for (let folder = dirname(root); ; folder = dirname(folder)) {
-    around.push(folder);
-    if (folder === dirname(folder)) return around;
-  }
-}
-
 class LocalPlane implements Plane {
   readonly #options: PlaneOptions;
   readonly #storage: Storage;
   readonly #ledger: SqliteLedger;
   readonly #queue: SqliteQueue;
   readonly #pipeline: Pipeline;
+  readonly #ownership: RootOwnership;
   readonly #views: Views;
   /** Ids of the tasks that this plane admitted or worked on, oldest first. */
   readonly #touched = new Set<string>();
@@ -85,6 +75,11 @@ class LocalPlane implements Plane {
     this.#storage = storage;
     this.#ledger = ledger;
     this.#queue = queue;
+    this.#ownership = createRootOwnership({
+      storageFor: storage.storageFor,
+      owner: async () => ({ ledgerId: await ledgerId(ledger, randomUUID), ledger: options.ledgerFile }),
+      now: () => systemClock.now(),
+    });
     this.#pipeline = createPipeline({
       ledger,
       queue,
@@ -92,6 +87,7 @@ class LocalPlane implements Plane {
       settings: options.settings,
       roots: options.roots,
       storageFor: storage.storageFor,
+      belowRoot: (root) => this.#ownership.assertOwned(root),
       lancedb: createLancedb({
         storageOptions: storage.lancedbOptions,
         sliceBytes: options.settings.mergeSliceBytes,
@@ -117,14 +113,17 @@ class LocalPlane implements Plane {
   }
 
   async run({ once, signal }: { readonly once: boolean; readonly signal: AbortSignal }): Promise<RunReport> {
-    await this.#claimRoots();
+    await this.#assertOwned();
     const { settings } = this.#options;
+    // A root that another ledger took meanwhile ends the whole run: what runs releases its lease.
+    const refused = new AbortController();
+    const stop = AbortSignal.any([signal, refused.signal]);
     const runner = {
-      pipeline: this.#pipeline,
-      pump: this.#pump(signal),
+      pipeline: { ...this.#pipeline, sweep: this.#sweepUntilRefused(refused) },
+      pump: this.#pump(stop),
       settings,
       clock: systemClock,
-      signal,
+      signal: stop,
       onProgress: (event: ProgressEvent) => this.#onProgress(event),
       wake: () => this.#wake(),
       resume: () => this.#resume(),
@@ -132,7 +131,19 @@ class LocalPlane implements Plane {
     };
     if (once) await runOnce(runner);
     else await runWatch(runner);
+    refused.signal.throwIfAborted();
     return this.#runReport();
+  }
+
+  #sweepUntilRefused(refused: AbortController): Pipeline['sweep'] {
+    return async (kind, signal) => {
+      try {
+        return await this.#pipeline.sweep(kind, signal);
+      } catch (error) {
+        if (isForeignRoot(errorRecord(error))) refused.abort(error);
+        throw error;
+      }
+    };
   }
 
   inspect(target: string) {
@@ -161,7 +172,7 @@ class LocalPlane implements Plane {
     const target = await canonicalTarget(request.target, this.#options.roots);
     // A table that cannot be read is refused here, before anything is written down for it.
     await this.#views.observe(target);
-    await this.#claimRoots();
+    await this.#assertOwned();
     const { lifecycle } = this.#pipeline;
     const { taskId, joined, task } = await lifecycle.admit({
       taskId: randomUUID(),
@@ -222,21 +233,8 @@ class LocalPlane implements Plane {
   }
 
   /** A second ledger on the same tables would be a second lease on each, whether on this root, around it or inside. */
-  async #claimRoots(): Promise<void> {
-    const { storageFor } = this.#storage;
-    const id = await ledgerId(this.#ledger, randomUUID);
-    for (const root of this.#options.roots) {
-      const store = storageFor(root);
-      const owner = { ledgerId: id, ledger: this.#options.ledgerFile };
-      const outcome = await claimRoot(store, owner, systemClock.now());
-      try {
-        const { innerRoots } = await discoverCandidates(store);
-        await refuseForeignRelatives(storageFor, [...foldersAround(root), ...innerRoots], id);
-      } catch (error) {
-        if (outcome === 'claimed') await store.delete(OWNER_KEY);
-        throw error;
-      }
-    }
+  async #assertOwned(): Promise<void> {
+    for (const root of this.#options.roots) await this.#ownership.assertOwned(root);
   }
 
   async #runReport(): Promise<RunReport> {

@@ -185,12 +185,47 @@ describe('none of the functions may', () => {
 });
 
 describe('the sweep only reads:', () => {
-  it('it puts nothing but the owner marker, and deletes nothing', () => {
+  it('it puts nothing but the owner marker, and deletes nothing but that', () => {
     expect(may('sweep', 's3:PutObject', `${STORE}/data/1.lance`)).toBe(false);
     expect(may('sweep', 's3:PutObject', `${BUCKET}/tables/_lance_upkeep/scratch/x`)).toBe(false);
     expect(may('sweep', 's3:DeleteObject', `${STORE}/data/1.lance`)).toBe(false);
-    expect(may('sweep', 's3:DeleteObject', `${BUCKET}/tables/_lance_upkeep/owner.json`)).toBe(false);
+    expect(may('sweep', 's3:DeleteObject', `${BUCKET}/tables/_lance_upkeep/owner.json`)).toBe(true);
+    expect(may('sweep', 's3:DeleteObject', `${BUCKET}/tables/team/_lance_upkeep/owner.json`)).toBe(false);
   });
+});
+
+describe('whoever claims a root', () => {
+  const deep = 's3://lake/tables/team/db';
+  const around = [
+    '_lance_upkeep/owner.json',
+    'tables/_lance_upkeep/owner.json',
+    'tables/team/_lance_upkeep/owner.json',
+  ];
+
+  it.each(names.filter((name) => name !== 'stream'))(
+    'as %s does, may read the markers around it, learn that one is absent, and nothing else up there',
+    async (name) => {
+      const rooted = await jsonOf({ roots: deep });
+      const [id] = resourceOf(rooted, 'AWS::Lambda::Function', IDS[name]);
+      const found = statementsOf(rooted, id, bindings);
+      const allowed = (action: string, resource: string, keys?: Request['keys']) =>
+        isAllowed(found, { action, resource, ...(keys ? { keys } : {}) });
+      for (const key of around) {
+        expect(allowed('s3:GetObject', `${BUCKET}/${key}`), key).toBe(true);
+        expect(allowed('s3:ListBucket', BUCKET, { 's3:prefix': key }), key).toBe(true);
+        expect(allowed('s3:PutObject', `${BUCKET}/${key}`), key).toBe(false);
+        expect(allowed('s3:DeleteObject', `${BUCKET}/${key}`), key).toBe(false);
+      }
+      for (const key of [
+        'tables/x.lance/1.manifest',
+        '_lance_upkeep/scratch/x',
+        'tables/other/_lance_upkeep/owner.json',
+      ]) {
+        expect(allowed('s3:GetObject', `${BUCKET}/${key}`), key).toBe(false);
+      }
+      expect(allowed('s3:ListBucket', BUCKET, { 's3:prefix': 'tables/' })).toBe(false);
+    },
+  );
 });
 
 describe('the stream’s function', () => {

@@ -1,0 +1,101 @@
+import { SendMessageCommand } from '@aws-sdk/client-sqs';
+import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { TASK_KINDS } from '../../src/tasks/task.ts';
+import { sqsClient } from '../fixtures/cloud.ts';
+import { type CloudStack, createCloudStack } from '../fixtures/cloud-stack.ts';
+import { EventSources } from '../fixtures/event-sources.ts';
+import { connectTo } from '../fixtures/fleet-on-s3.ts';
+import { type Handlers, loadHandlers } from '../fixtures/handlers.ts';
+import { buildWaitingStores, MERGED_ROWS } from '../infra/fixtures/waiting-stores.ts';
+
+const STORES = 6;
+const SETTINGS = { MERGE_WAL_MIN_GENERATIONS: '1' };
+
+interface Deployed {
+  readonly handlers: Handlers;
+  readonly sources: EventSources;
+  /** URL of the merges' queue. */
+  readonly lane: string;
+}
+
+async function deploy(stack: CloudStack, root: string): Promise<Deployed> {
+  const placed = { ...stack, root, environment: { ...stack.environment, UPKEEP_ROOTS: root } };
+  const handlers = await loadHandlers(placed);
+  const lanes = Object.fromEntries(TASK_KINDS.map((kind) => [kind, [handlers.lanes[kind]]])) as never;
+  const sources = new EventSources({ stack: placed, lanes, stream: [handlers.stream] });
+  return { handlers, sources, lane: stack.names.queues.MergeWal.url };
+}
+
+/** One sweep, and everything that follows from it; the code with which it was refused. */
+async function maintain({ handlers, sources }: Deployed): Promise<string> {
+  try {
+    await handlers.sweep('all');
+  } catch (error) {
+    return (error as { code: string }).code;
+  }
+  await sources.drain();
+  return 'maintained';
+}
+
+/** Tables whose rows or keys are not exactly those of one merge. */
+async function doubled(root: string, stack: CloudStack): Promise<string[]> {
+  const connection = await connectTo(root, stack.environment);
+  const wrong: string[] = [];
+  for (const name of await connection.tableNames()) {
+    const table = await connection.openTable(name);
+    const all = (await table.query().toArray()) as { id: string }[];
+    const base = (await table.query().useLsm(false).toArray()) as { id: string }[];
+    const keys = (rows: { id: string }[]) => new Set(rows.map(({ id }) => id)).size;
+    if (all.length !== MERGED_ROWS || keys(all) !== MERGED_ROWS) wrong.push(`${name}: ${all.length} rows`);
+    if (keys(base) !== base.length) wrong.push(`${name}, base: ${base.length} rows, ${keys(base)} keys`);
+  }
+  connection.close();
+  return wrong;
+}
+
+describe.each([
+  ['the same root', 'db', 'db'],
+  ['a root and one inside of it', '', 'db'],
+  ['a root and one two folders deeper', '', 'db/team'],
+])('two stacks on %s, at the same time', (_what, first, second) => {
+  let stack: CloudStack;
+  let both: readonly Deployed[];
+  let tables: string;
+
+  beforeAll(async () => {
+    vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+    stack = await createCloudStack(SETTINGS);
+    const other = await createCloudStack(SETTINGS);
+    const at = (path: string) => (path === '' ? `s3://${stack.bucket}` : `s3://${stack.bucket}/${path}`);
+    tables = at(second);
+    await buildWaitingStores(tables, STORES);
+    both = [await deploy(stack, at(first)), await deploy(other, at(second))];
+  });
+  afterAll(() => {
+    vi.restoreAllMocks();
+  });
+
+  it('merge under one of them at most, and nothing is doubled', async () => {
+    const outcomes = await Promise.all(both.map(maintain));
+
+    expect(outcomes.filter((outcome) => outcome === 'maintained').length).toBeLessThanOrEqual(1);
+    expect(outcomes.every((outcome) => ['maintained', 'ROOT_OWNED'].includes(outcome))).toBe(true);
+    expect(await doubled(tables, stack)).toEqual([]);
+  });
+
+  it('are one owner and one stranger from then on: the stranger’s sweep and lanes do nothing', async () => {
+    const [one, two] = both as [Deployed, Deployed];
+    const earlier = await maintain(one);
+    const later = await maintain(two);
+    const letter = { kind: 'MergeWal', target: `${tables}/waiting-00.lance`, taskId: 'by-hand' };
+    const stranger = later === 'ROOT_OWNED' ? two : one;
+    await sqsClient().send(
+      new SendMessageCommand({ QueueUrl: stranger.lane, MessageBody: JSON.stringify(letter), MessageGroupId: 'test' }),
+    );
+    await Promise.all(both.map(({ sources }) => sources.drain()));
+
+    expect([earlier, later].toSorted()).toEqual(['ROOT_OWNED', 'maintained']);
+    expect(stranger.sources.returned).toBe(1);
+    expect(await doubled(tables, stack)).toEqual([]);
+  });
+});
