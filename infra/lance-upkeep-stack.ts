@@ -1,7 +1,7 @@
 import { CfnOutput, Stack } from 'aws-cdk-lib';
 import { LayerVersion, Runtime } from 'aws-cdk-lib/aws-lambda';
 import type { Construct } from 'constructs';
-import { type CloudNames, environmentOf, outputsOf, ROOTS_OUTPUT } from '../src/aws/names.ts';
+import { type CloudNames, environmentOf, outputsOf, ROOTS_OUTPUT, STACK_VARIABLE } from '../src/aws/names.ts';
 import { laneCap, TASK_KINDS, type TaskKind } from '../src/tasks/task.ts';
 import type { DataAccess } from './constructs/data-access.ts';
 import { Lane } from './constructs/lane.ts';
@@ -41,7 +41,8 @@ export class LanceUpkeepStack extends Stack {
       (kind) => new Lane(this, kind, { ...context, kind, concurrency: laneCap(kind, settings.settings) }),
     );
     const names = namesOf(ledger, lanes);
-    const shared = { names: environmentOf(names), lanes, ledger: ledger.table };
+    const own = { ...environmentOf(names), [STACK_VARIABLE]: settings.stackName };
+    const shared = { names: own, lanes, ledger: ledger.table };
     const nativeLayer = new LayerVersion(this, 'Lancedb', {
       description: 'LanceDB and apache-arrow with the native library',
       code: packages.layerCode(settings.architecture),

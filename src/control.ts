@@ -4,9 +4,12 @@ import type { Discovery } from './fleet/discover.ts';
 import { type Explanation, explain } from './fleet/explain.ts';
 import { createSweep, type SweepReport } from './fleet/sweep.ts';
 import type { ObjectStore } from './lance/object-store.ts';
+import type { ProgressEvent } from './plane.ts';
 import type { Lifecycle } from './tasks/api.ts';
+import { defined } from './tasks/items.ts';
 import { createLifecycle } from './tasks/lifecycle.ts';
 import type { Clock, Ledger, TaskQueue } from './tasks/ports.ts';
+import type { Task } from './tasks/task.ts';
 
 export interface ControlOptions {
   readonly ledger: Ledger;
@@ -23,6 +26,8 @@ export interface ControlOptions {
   readonly newId: () => string;
   /** Only one machine can know that a holder's process is gone. */
   readonly holderGone?: (holder: string) => boolean;
+  /** Hears of every task that ends, whoever ends it. */
+  readonly onProgress?: (event: ProgressEvent) => void;
 }
 
 /** The half of the product that decides and never touches a table's data: it needs no LanceDB. */
@@ -42,6 +47,7 @@ export function createControl(options: ControlOptions): Control {
     random,
     newId,
     ...(options.holderGone ? { holderGone: options.holderGone } : {}),
+    onEnded: (task) => options.onProgress?.(endOf(task, clock.now())),
   });
   return {
     lifecycle,
@@ -54,5 +60,17 @@ export function createControl(options: ControlOptions): Control {
       ...(options.belowRoot ? { belowRoot: options.belowRoot } : {}),
     }),
     explain: (target) => explain({ store: storageFor(target), target, lifecycle, settings, clock }),
+  };
+}
+
+function endOf({ id, kind, target, state, error, partial }: Task, at: number): ProgressEvent {
+  const shared = { at, target, kind, taskId: id };
+  if (state === 'done') return { ...shared, stage: 'done', message: partial ?? 'done' };
+  const code = error?.code ?? 'UNEXPECTED';
+  return {
+    ...shared,
+    ...defined({ code }),
+    stage: 'failed',
+    message: `${code}: ${error?.message ?? 'no reason is known'}`,
   };
 }

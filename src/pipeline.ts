@@ -43,6 +43,8 @@ export function createPipeline(options: PipelineOptions): Pipeline {
     onEvent: (event) => {
       // A second nudge of a task that has ended is the rule, not news.
       if (event.stage === 'waiting' && event.message === 'finished') return;
+      // Ends are told by the lifecycle, which hears of all of them.
+      if (event.stage === 'done' || event.stage === 'failed') return;
       options.onProgress(progressOf(event, clock.now()));
     },
   });
@@ -57,14 +59,14 @@ function telling(perform: Perform, onResult: (result: WorkResult, task: Task) =>
   };
 }
 
-function progressOf({ stage, message, task, code, token }: WorkerEvent, at: number): ProgressEvent {
+function progressOf({ stage, message, task, code, token, messageId }: WorkerEvent, at: number): ProgressEvent {
   const subject = task ? { target: task.target, kind: task.kind, taskId: task.id } : {};
   const text = code === undefined ? message : `${code}: ${message}`;
   return {
     at,
-    stage: stage === 'dead-letter' ? 'failed' : stage,
+    stage,
     message: text,
     ...subject,
-    ...defined({ code, token }),
+    ...defined({ code, token, messageId }),
   };
 }

@@ -147,7 +147,16 @@ export interface HistoryReport {
 
 export interface ProgressEvent {
   readonly at: number;
-  readonly stage: 'sweep' | 'admitted' | 'started' | 'progress' | 'done' | 'retry' | 'failed' | 'waiting';
+  readonly stage:
+    | 'sweep'
+    | 'admitted'
+    | 'started'
+    | 'progress'
+    | 'done'
+    | 'retry'
+    | 'failed'
+    | 'waiting'
+    | 'dead-letter';
   readonly message: string;
   readonly target?: string;
   readonly kind?: TaskKind;
@@ -155,6 +164,8 @@ export interface ProgressEvent {
   readonly code?: string;
   /** Fencing token of the attempt. */
   readonly token?: number;
+  /** Of a dead letter. */
+  readonly messageId?: string;
 }
 
 export interface DeadLetterReport {

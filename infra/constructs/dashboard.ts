@@ -4,7 +4,7 @@ import type { Construct } from 'constructs';
 import { TASK_KINDS } from '../../src/tasks/task.ts';
 import { UNIT_PRICES } from '../unit-prices.ts';
 import type { PlaneFunction } from './plane-function.ts';
-import { backlogMetric, recoverMetric, sweepMetric, tasksMetric } from './plane-metrics.ts';
+import { PlaneMetrics } from './plane-metrics.ts';
 import type { WatchProps } from './watch.ts';
 
 const HOUR = Duration.hours(1);
@@ -12,6 +12,7 @@ const HOUR = Duration.hours(1);
 /** Backlog first, then the lanes, how long they take, where they lose races, and what it costs. */
 export function addDashboard(scope: Construct, props: WatchProps): void {
   const { settings, lanes, workers, sweep } = props;
+  const metrics = new PlaneMetrics(settings.stackName);
   const graph = (title: string, left: IMetric[], right: IMetric[] = []) =>
     new GraphWidget({ title, left, right, width: 12, height: 6 });
   const visible = lanes.map(({ kind, queue }) =>
@@ -27,10 +28,18 @@ export function addDashboard(scope: Construct, props: WatchProps): void {
   dashboard.addWidgets(
     graph(
       'Backlog: pending generations, small fragments',
-      [backlogMetric('PendingGenerations'), backlogMetric('MostPendingOfStore'), backlogMetric('MostPendingOfShard')],
-      [backlogMetric('SmallFragments')],
+      [
+        metrics.backlog('PendingGenerations'),
+        metrics.backlog('MostPendingOfStore'),
+        metrics.backlog('MostPendingOfShard'),
+      ],
+      [metrics.backlog('SmallFragments')],
     ),
-    graph('Backlog: age of the oldest generation', [backlogMetric('OldestPendingMs')], [backlogMetric('PendingBytes')]),
+    graph(
+      'Backlog: age of the oldest generation',
+      [metrics.backlog('OldestPendingMs')],
+      [metrics.backlog('PendingBytes')],
+    ),
   );
   dashboard.addWidgets(
     graph('Lanes: messages', visible, running),
@@ -39,17 +48,17 @@ export function addDashboard(scope: Construct, props: WatchProps): void {
   dashboard.addWidgets(
     graph(
       'Tasks that ended',
-      TASK_KINDS.map((kind) => tasksMetric(kind, 'done')),
-      TASK_KINDS.map((kind) => tasksMetric(kind, 'failed')),
+      TASK_KINDS.map((kind) => metrics.tasks(kind, 'done')),
+      TASK_KINDS.map((kind) => metrics.tasks(kind, 'failed')),
     ),
     graph(
       'Conflicts and retries, lost attempts',
-      TASK_KINDS.map((kind) => tasksMetric(kind, 'retry')),
-      [recoverMetric('AttemptsEnded')],
+      TASK_KINDS.map((kind) => metrics.tasks(kind, 'retry')),
+      [metrics.recover('AttemptsEnded')],
     ),
   );
   dashboard.addWidgets(
-    graph('Sweeps', [sweepMetric('StoresRead', 'merge')], [sweepMetric('StoresFailed', 'merge')]),
+    graph('Sweeps', [metrics.sweep('StoresRead', 'merge')], [metrics.sweep('StoresFailed', 'merge')]),
     graph(`Cost an hour in US dollars, without S3 (prices of ${UNIT_PRICES.asOf})`, costs(props)),
   );
 }

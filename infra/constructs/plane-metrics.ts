@@ -1,43 +1,51 @@
 import { Duration } from 'aws-cdk-lib';
 import { Metric, Stats } from 'aws-cdk-lib/aws-cloudwatch';
-import { METRIC_NAMESPACE } from '../../src/aws/metrics.ts';
+import { metricNamespace } from '../../src/aws/metrics.ts';
 import { BACKLOG_STAGE, type Backlog } from '../../src/fleet/backlog.ts';
 import type { SweepKind } from '../../src/fleet/demand.ts';
 import type { TaskKind } from '../../src/tasks/task.ts';
 
 const PERIOD = Duration.minutes(5);
 
-/** Names as src/aws writes them in CloudWatch's embedded metric format. */
-function metric(metricName: string, dimensionsMap: Record<string, string>, statistic: string, period = PERIOD): Metric {
-  return new Metric({ namespace: METRIC_NAMESPACE, metricName, dimensionsMap, statistic, period });
-}
+/** The metrics of one stack, by the names that src/aws writes them under in CloudWatch's embedded metric format. */
+export class PlaneMetrics {
+  readonly #namespace: string;
 
-export function backlogMetric(name: keyof Backlog & string, period?: Duration): Metric {
-  return metric(name, { stage: BACKLOG_STAGE }, Stats.MAXIMUM, period);
-}
+  constructor(stackName: string) {
+    this.#namespace = metricNamespace(stackName);
+  }
 
-export function tasksMetric(kind: TaskKind, outcome: 'done' | 'retry' | 'failed', period?: Duration): Metric {
-  return metric('Tasks', { kind, outcome }, Stats.SUM, period).with({ label: `${kind} ${outcome}` });
-}
+  backlog(name: keyof Backlog & string, period?: Duration): Metric {
+    return this.#metric(name, { stage: BACKLOG_STAGE }, Stats.MAXIMUM, period);
+  }
 
-export function sweepMetric(
-  name: 'StoresRead' | 'StoresFailed' | 'TasksAsked',
-  sweep: SweepKind,
-  period?: Duration,
-): Metric {
-  return metric(name, { stage: `sweep-${sweep}` }, Stats.SUM, period).with({ label: `${name} (${sweep})` });
-}
+  tasks(kind: TaskKind, outcome: 'done' | 'retry' | 'failed' | 'dead-letter', period?: Duration): Metric {
+    return this.#metric('Tasks', { kind, outcome }, Stats.SUM, period).with({ label: `${kind} ${outcome}` });
+  }
 
-/** How often a sweep came to its end. */
-export function sweepsRun(sweep: SweepKind, period: Duration): Metric {
-  return metric('StoresRead', { stage: `sweep-${sweep}` }, Stats.SAMPLE_COUNT, period);
-}
+  sweep(
+    name: 'StoresRead' | 'StoresFailed' | 'StoresSkipped' | 'TasksAsked',
+    sweep: SweepKind,
+    period?: Duration,
+  ): Metric {
+    return this.#metric(name, { stage: `sweep-${sweep}` }, Stats.SUM, period).with({ label: `${name} (${sweep})` });
+  }
 
-export function recoverMetric(name: 'AttemptsEnded' | 'TasksNudged' | 'RecoverErrors', period?: Duration): Metric {
-  return metric(name, { stage: 'recover' }, Stats.SUM, period);
-}
+  /** How often a sweep came to its end. */
+  sweepsRun(sweep: SweepKind, period: Duration): Metric {
+    return this.#metric('StoresRead', { stage: `sweep-${sweep}` }, Stats.SAMPLE_COUNT, period);
+  }
 
-/** How often the minute's repair came to its end. */
-export function recoversRun(period: Duration): Metric {
-  return metric('AttemptsEnded', { stage: 'recover' }, Stats.SAMPLE_COUNT, period);
+  recover(name: 'AttemptsEnded' | 'TasksNudged' | 'RecoverErrors', period?: Duration): Metric {
+    return this.#metric(name, { stage: 'recover' }, Stats.SUM, period);
+  }
+
+  /** How often the minute's repair came to its end. */
+  recoversRun(period: Duration): Metric {
+    return this.#metric('AttemptsEnded', { stage: 'recover' }, Stats.SAMPLE_COUNT, period);
+  }
+
+  #metric(metricName: string, dimensionsMap: Record<string, string>, statistic: string, period = PERIOD): Metric {
+    return new Metric({ namespace: this.#namespace, metricName, dimensionsMap, statistic, period });
+  }
 }

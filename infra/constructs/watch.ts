@@ -11,7 +11,7 @@ import { addDashboard } from './dashboard.ts';
 import type { Lane } from './lane.ts';
 import type { Ledger } from './ledger.ts';
 import type { PlaneFunction } from './plane-function.ts';
-import { backlogMetric, recoverMetric, recoversRun, sweepMetric, sweepsRun, tasksMetric } from './plane-metrics.ts';
+import { PlaneMetrics } from './plane-metrics.ts';
 
 export interface WatchProps {
   readonly settings: StackSettings;
@@ -77,12 +77,13 @@ export class Watch extends Construct {
 }
 
 function everythingWatched(props: WatchProps): readonly Watched[] {
+  const metrics = new PlaneMetrics(props.settings.stackName);
   return [
     ...props.lanes.map((lane) => deadLetters(`dead-letters-${lane.kind}`, lane.deadLetters, 'Dead letters')),
     deadLetters('stream-failures', props.ledger.streamFailures, 'The stream fails'),
-    ...backlog(props.settings),
-    ...tasks(),
-    ...passes(props.settings),
+    ...backlog(props.settings, metrics),
+    ...tasks(metrics),
+    ...passes(props.settings, metrics),
     {
       name: 'stream-late',
       metric: props.stream.function.metric('IteratorAge', { statistic: 'Maximum', period: Duration.minutes(5) }),
@@ -98,62 +99,62 @@ function deadLetters(name: string, queue: Queue, runbook: string): Watched {
   return { name, metric, from: { warning: 1 }, runbook };
 }
 
-function backlog({ settings }: StackSettings): readonly Watched[] {
+function backlog({ settings }: StackSettings, metrics: PlaneMetrics): readonly Watched[] {
   const tailMs = settings.mergeWalTailIntervalMs;
   const runbook = 'Backlog grows on a store';
   return [
     {
       name: 'oldest-pending',
-      metric: backlogMetric('OldestPendingMs', QUARTER_HOUR),
+      metric: metrics.backlog('OldestPendingMs', QUARTER_HOUR),
       from: { warning: 2 * tailMs, critical: 6 * tailMs },
       runbook,
     },
     {
       name: 'pile-up-of-shard',
-      metric: backlogMetric('MostPendingOfShard', QUARTER_HOUR),
+      metric: metrics.backlog('MostPendingOfShard', QUARTER_HOUR),
       from: { warning: 512, critical: 4_096 },
       runbook,
     },
     // Many shards of a store can each stay below the limit of one, and its readers pay for all of them.
     {
       name: 'pile-up-of-store',
-      metric: backlogMetric('MostPendingOfStore', QUARTER_HOUR),
+      metric: metrics.backlog('MostPendingOfStore', QUARTER_HOUR),
       from: { warning: 1_024, critical: 4_096 },
       runbook,
     },
     {
       name: 'index-outside',
-      metric: backlogMetric('OldestOutsideIndexMs', QUARTER_HOUR),
+      metric: metrics.backlog('OldestOutsideIndexMs', QUARTER_HOUR),
       from: { warning: 6 * settings.indexTailIntervalMs, critical: 24 * settings.indexTailIntervalMs },
       runbook: 'An index falls behind',
     },
     {
       name: 'hold-left',
-      metric: backlogMetric('HoldsLeft', QUARTER_HOUR),
+      metric: metrics.backlog('HoldsLeft', QUARTER_HOUR),
       from: { warning: 1 },
       runbook: 'An index falls behind',
     },
   ];
 }
 
-function tasks(): readonly Watched[] {
+function tasks(metrics: PlaneMetrics): readonly Watched[] {
   return [
     ...TASK_KINDS.map((kind) => ({
       name: `failed-${kind}`,
-      metric: tasksMetric(kind, 'failed', QUARTER_HOUR),
+      metric: metrics.tasks(kind, 'failed', QUARTER_HOUR),
       from: { warning: 1, critical: 20 },
       runbook: 'Tasks fail',
     })),
     {
       name: 'leases-recovered',
-      metric: recoverMetric('AttemptsEnded', QUARTER_HOUR),
+      metric: metrics.recover('AttemptsEnded', QUARTER_HOUR),
       from: { warning: 3, critical: 20 },
       runbook: 'Leases are recovered',
     },
   ];
 }
 
-function passes({ settings, quietHours }: StackSettings): readonly Watched[] {
+function passes({ settings, quietHours }: StackSettings, metrics: PlaneMetrics): readonly Watched[] {
   const intervals: readonly (readonly [SweepKind, number])[] = [
     ['compaction', settings.compactionIntervalMs],
     ['merge', settings.mergeWalIntervalMs],
@@ -163,12 +164,18 @@ function passes({ settings, quietHours }: StackSettings): readonly Watched[] {
     // Three in a row are missing; with quiet hours only a whole day tells anything.
     const period = Duration.millis(quietHours ? DAY_MS : Math.min(DAY_MS, 3 * intervalMs));
     const name = `no-${kind}-sweep`;
-    return { name, metric: sweepsRun(kind, period), from: { critical: 1 }, silence: true, runbook: 'No sweep runs' };
+    return {
+      name,
+      metric: metrics.sweepsRun(kind, period),
+      from: { critical: 1 },
+      silence: true,
+      runbook: 'No sweep runs',
+    };
   });
   const unreadable = intervals.map(([kind], index) => ({
     id: String.fromCharCode(97 + index),
-    failed: sweepMetric('StoresFailed', kind, QUARTER_HOUR),
-    read: sweepMetric('StoresRead', kind, QUARTER_HOUR),
+    failed: metrics.sweep('StoresFailed', kind, QUARTER_HOUR),
+    read: metrics.sweep('StoresRead', kind, QUARTER_HOUR),
   }));
   const sum = (of: 'f' | 'r') => unreadable.map(({ id }) => `FILL(${of}${id},0)`).join('+');
   const share = new MathExpression({
@@ -183,7 +190,7 @@ function passes({ settings, quietHours }: StackSettings): readonly Watched[] {
     ...silent,
     {
       name: 'no-recover',
-      metric: recoversRun(Duration.minutes(5)),
+      metric: metrics.recoversRun(Duration.minutes(5)),
       from: { critical: 1 },
       silence: true,
       runbook: 'No sweep runs',

@@ -6,8 +6,8 @@ import { systemClock } from '../tasks/system-clock.ts';
 import { type AwsEnvironment, createDynamoClient, createS3Client, createSqsClient } from './clients.ts';
 import { createDynamoLedger } from './dynamo-ledger.ts';
 import { createLog, type Log } from './log.ts';
-import { createMetrics, type Metrics } from './metrics.ts';
-import { CLOUD_VARIABLES, type CloudNames, namesFromEnvironment } from './names.ts';
+import { createMetrics, type Metrics, metricNamespace } from './metrics.ts';
+import { CLOUD_VARIABLES, type CloudNames, namesFromEnvironment, STACK_VARIABLE } from './names.ts';
 import { createS3ObjectStore } from './s3-object-store.ts';
 import { createSqsQueue, type SqsQueue } from './sqs-queue.ts';
 
@@ -44,7 +44,7 @@ export function openCloud(environment: AwsEnvironment, parts: CloudParts = {}): 
     storageFor: (uri) => createS3ObjectStore({ client: s3, uri }),
     clock,
     log: createLog({ write, now, base }),
-    metrics: createMetrics({ write, now }),
+    metrics: createMetrics({ write, now, namespace: metricNamespace(environment[STACK_VARIABLE]) }),
     random: Math.random,
     newId: randomUUID,
     ...given,

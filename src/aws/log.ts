@@ -12,6 +12,8 @@ export interface LogFields {
   readonly token?: number;
   readonly code?: string;
   readonly requestId?: string;
+  /** Of a dead letter, as `dlq list` shows it. */
+  readonly messageId?: string;
 }
 
 export interface Log {

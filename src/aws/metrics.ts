@@ -17,9 +17,13 @@ export interface Metrics {
   ): void;
 }
 
-export const METRIC_NAMESPACE = 'LanceUpkeep';
+/** Each stack has a namespace of its own: in a shared one the sweeps of one stack would hide that another’s have stopped. */
+export function metricNamespace(stack: string | undefined): string {
+  return stack ? `LanceUpkeep/${stack}` : 'LanceUpkeep';
+}
 
 export function createMetrics(options: {
+  readonly namespace: string;
   readonly write: (line: string) => void;
   readonly now: () => number;
 }): Metrics {
@@ -32,7 +36,7 @@ export function createMetrics(options: {
           Timestamp: options.now(),
           CloudWatchMetrics: [
             {
-              Namespace: METRIC_NAMESPACE,
+              Namespace: options.namespace,
               Dimensions: [Object.keys(dimensions)],
               Metrics: names.map((Name) => ({ Name, Unit: unitOf(Name) })),
             },

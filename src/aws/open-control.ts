@@ -11,6 +11,7 @@ import type { AwsEnvironment } from './clients.ts';
 import { type CloudParts, openCloud } from './cloud.ts';
 import { changeRecordOf, type StreamRecord } from './dynamo-stream-records.ts';
 import { createOwnedRoots } from './owned-roots.ts';
+import { createTeller } from './teller.ts';
 
 export interface SweepSummary {
   /** Stores that were read. */
@@ -50,7 +51,12 @@ export async function openControl(environment: AwsEnvironment, parts: CloudParts
     newId,
     now: () => clock.now(),
   });
-  const { lifecycle, sweep } = createControl({ ...cloud, roots, belowRoot: owned.claim });
+  const { lifecycle, sweep } = createControl({
+    ...cloud,
+    roots,
+    belowRoot: owned.claim,
+    onProgress: createTeller({ log, metrics }),
+  });
 
   return {
     lifecycle,

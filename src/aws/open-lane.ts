@@ -1,12 +1,12 @@
 import { errorRecord, UpkeepError } from '../errors.ts';
 import { canonicalRoot } from '../fleet/targets.ts';
 import { createPipeline, type Pipeline } from '../pipeline.ts';
-import type { ProgressEvent } from '../plane.ts';
 import type { Perform, TaskKind } from '../tasks/task.ts';
 import { createLancedb } from '../work/lancedb.ts';
 import { type CloudParts, openCloud } from './cloud.ts';
 import { lancedbEnvironment, lancedbStorageOptions } from './lancedb-storage.ts';
 import { createOwnedRoots } from './owned-roots.ts';
+import { createTeller } from './teller.ts';
 
 /** A message as an event source hands it to a function. */
 export interface LaneMessage {
@@ -65,7 +65,7 @@ export async function openLane(
       log.error('exit', errorRecord(error));
       exit(error);
     },
-    onProgress: (event) => tell(event),
+    onProgress: createTeller({ log, metrics, lane, requestId: () => requestId }),
     onResult: (result, task) => metrics.put({ kind: lane }, result.metrics, { target: task.target, taskId: task.id }),
   });
   const owned = createOwnedRoots({
@@ -76,14 +76,6 @@ export async function openLane(
     newId,
     now: () => clock.now(),
   });
-
-  function tell({ at: _at, stage, ...event }: ProgressEvent): void {
-    const level = stage === 'failed' ? 'error' : stage === 'retry' ? 'warn' : 'info';
-    log.write({ level, stage, requestId, ...event, kind: event.kind ?? lane });
-    if (!['done', 'retry', 'failed'].includes(stage)) return;
-    const about = { ...(event.target ? { target: event.target } : {}), ...(event.code ? { code: event.code } : {}) };
-    metrics.put({ kind: lane, outcome: stage }, { Tasks: 1 }, about);
-  }
 
   async function handle(message: LaneMessage, receiveCount: number, { remainingMs }: LaneContext) {
     const { body, messageId, attributes } = message;

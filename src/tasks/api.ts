@@ -21,6 +21,11 @@ export interface LifecycleOptions {
   readonly newId: () => string;
   /** True when the process behind a lease's holder is known to be gone. Only one machine can know that. */
   readonly holderGone?: (holder: string) => boolean;
+  /**
+   * Hears of each task that ends here, as done or failed, whoever ends it: a settle, the end of a lost attempt, a dependency
+   * that failed. Called once it is written, at least once.
+   */
+  readonly onEnded?: (task: Task) => void;
 }
 
 export interface Admission {

@@ -70,10 +70,15 @@ export function release(parts: Parts, dependentId: string, ended: Pick<Task, 'id
       await transact(parts, [edge]);
       return undefined;
     }
-    const writes =
-      ended.state === 'done' ? [unblock(parts, dependent, ended.id)] : await failDependent(parts, dependent, ended);
+    if (ended.state === 'done') {
+      const result = await transact(parts, [unblock(parts, dependent, ended.id), edge]);
+      return result.written ? undefined : 'changed';
+    }
+    const { writes, failed } = await failDependent(parts, dependent, ended);
     const result = await transact(parts, [...writes, edge]);
-    return result.written ? undefined : 'changed';
+    if (!result.written) return 'changed';
+    parts.onEnded(failed);
+    return undefined;
   });
 }
 
@@ -99,21 +104,23 @@ async function failDependent(
   parts: Parts,
   dependent: Task,
   ended: Pick<Task, 'id' | 'error'>,
-): Promise<readonly Write[]> {
+): Promise<{ readonly writes: readonly Write[]; readonly failed: Task }> {
   const { id, target, kind } = dependent;
   const open = readOpen(await parts.ledger.get(openKey(target, kind)));
   const error = errorRecord(dependencyFailed(ended.id, ended.error?.message));
-  const failed: Write = {
+  const now = parts.clock.now();
+  const write: Write = {
     kind: 'update',
     key: taskKey(id),
-    set: { state: 'failed', error: storedError(error), ...endedAttributes(id, parts.clock.now()) },
+    set: { state: 'failed', error: storedError(error), ...endedAttributes(id, now) },
     remove: [...WAITING_ONLY, ...QUEUED_ONLY],
     when: [
       { test: 'equals', attribute: 'state', value: 'waiting' },
       { test: 'contains', attribute: 'undone', value: ended.id },
     ],
   };
-  return [failed, changeOpen(target, kind, open, without(open, id))];
+  const writes = [write, changeOpen(target, kind, open, without(open, id))];
+  return { writes, failed: { ...dependent, state: 'failed', error, endedAt: now } };
 }
 
 function without(open: OpenTasks, id: string): OpenTasks {

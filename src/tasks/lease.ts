@@ -3,7 +3,7 @@ import type { Claim } from './api.ts';
 import { holderLost, leaseLost } from './errors.ts';
 import { healthKey, leaseKey, openKey, readTask, taskKey } from './items.ts';
 import { type Parts, transact, untilWritten } from './parts.ts';
-import { planEnd } from './settle-plan.ts';
+import { type EndPlan, planEnd } from './settle-plan.ts';
 import {
   heldBy,
   isExpired,
@@ -63,9 +63,11 @@ export function endLostAttempt(parts: Parts, target: string): Promise<boolean> {
     const lease = readLease(await parts.ledger.get(leaseKey(target)));
     const now = parts.clock.now();
     if (!lease.holder || !isExpired(lease.holder, now, parts.holderGone)) return false;
-    const writes = [...(await lostTaskWrites(parts, target, lease, now)), clearHolder(target, lease, now)];
-    const result = await transact(parts, writes);
-    return result.written ? true : 'changed';
+    const plan = await planLoss(parts, target, lease, now);
+    const result = await transact(parts, [...(plan?.writes ?? []), clearHolder(target, lease, now)]);
+    if (!result.written) return 'changed';
+    if (plan?.ended) parts.onEnded(plan.ended);
+    return true;
   });
 }
 
@@ -77,8 +79,8 @@ function clearHolder(target: string, lease: Lease, now: number) {
   ]);
 }
 
-async function lostTaskWrites(parts: Parts, target: string, lease: Lease, now: number) {
-  if (!lease.holder) return [];
+async function planLoss(parts: Parts, target: string, lease: Lease, now: number): Promise<EndPlan | undefined> {
+  if (!lease.holder) return undefined;
   const { taskId, claimId, kind } = lease.holder;
   const [taskItem, healthItem, openItem] = await parts.ledger.getMany([
     taskKey(taskId),
@@ -86,8 +88,8 @@ async function lostTaskWrites(parts: Parts, target: string, lease: Lease, now: n
     openKey(target, kind),
   ]);
   const record = taskItem && readTask(taskItem);
-  if (record?.claimId !== claimId || record.task.state !== 'running') return [];
-  const plan = planEnd({
+  if (record?.claimId !== claimId || record.task.state !== 'running') return undefined;
+  return planEnd({
     record,
     claimId,
     health: readHealth(healthItem, target, kind),
@@ -96,5 +98,4 @@ async function lostTaskWrites(parts: Parts, target: string, lease: Lease, now: n
     now,
     settings: parts.settings,
   });
-  return plan.writes;
 }

@@ -19,7 +19,12 @@ import { type Health, TASK_KINDS, type TaskKind } from './task.ts';
  */
 export function createLifecycle(options: LifecycleOptions): Lifecycle {
   const canSeeProcesses = options.holderGone !== undefined;
-  const parts: Parts = { ...options, holderGone: options.holderGone ?? (() => false), canSeeProcesses };
+  const parts: Parts = {
+    ...options,
+    holderGone: options.holderGone ?? (() => false),
+    onEnded: options.onEnded ?? (() => undefined),
+    canSeeProcesses,
+  };
   return {
     admit: (request) => admit(parts, request),
     claim: (request) => claim(parts, request),

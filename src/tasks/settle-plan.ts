@@ -14,7 +14,7 @@ import {
 } from './items.ts';
 import type { Attributes, AttributeValue, Write } from './ports.ts';
 import { changeOpen, failedAgain, type OpenTasks, succeeded } from './store-items.ts';
-import type { Health, TaskState, WorkResult } from './task.ts';
+import type { Health, Task, TaskState, WorkResult } from './task.ts';
 
 /** `lost`: the holder did not come back. Its claim must never look like one that was settled. */
 export type EndOfAttempt = AttemptEnd | { readonly end: 'lost'; readonly error: ErrorRecord };
@@ -35,6 +35,8 @@ export interface EndInput {
 export interface EndPlan {
   readonly state: TaskState;
   readonly notBefore?: number;
+  /** The task as it is afterwards, if that is its end. */
+  readonly ended?: Task;
   /** TASK, OPEN, HEALTH and the metrics; the lease is the caller's. */
   readonly writes: readonly Write[];
 }
@@ -67,7 +69,8 @@ function planDone(input: EndInput, result: WorkResult): EndPlan {
     }),
   ];
   if (task.kind === 'Compact') writes.push(metricsWrite(input, result));
-  return { state: 'done', writes };
+  const { error: _before, ...rest } = task;
+  return { state: 'done', ended: { ...rest, state: 'done', result, endedAt: now, ...partialOf(result) }, writes };
 }
 
 function planContention(input: EndInput, error: ErrorRecord): EndPlan {
@@ -117,7 +120,12 @@ function again(
 function failed(input: EndInput, error: ErrorRecord, counts: Attributes, more: readonly Write[]): EndPlan {
   const { record, now } = input;
   const set = { state: 'failed', error: storedError(error), ...counts, ...endedAttributes(record.task.id, now) };
-  return { state: 'failed', writes: [taskWrite(input, set, []), openWrite(input), ...more] };
+  const ended: Task = { ...record.task, state: 'failed', error, endedAt: now };
+  return { state: 'failed', ended, writes: [taskWrite(input, set, []), openWrite(input), ...more] };
+}
+
+function partialOf({ partial }: WorkResult): Pick<Task, 'partial'> {
+  return partial === undefined ? {} : { partial };
 }
 
 /** What every ended task has until its dependents were told. */

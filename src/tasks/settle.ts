@@ -8,7 +8,7 @@ import { type Parts, transact, untilWritten } from './parts.ts';
 import type { Write } from './ports.ts';
 import { type EndInput, planEnd } from './settle-plan.ts';
 import { changeOpen, heldBy, type OpenTasks, readHealth, readOpen, releaseLease } from './store-items.ts';
-import type { TaskKind } from './task.ts';
+import { hasEnded, type TaskKind } from './task.ts';
 
 /**
  * Ends the attempt: task, lease, OPEN, health, metrics and follow-up in one transaction. Throws LEASE_LOST when the
@@ -26,6 +26,7 @@ export function settle(parts: Parts, claim: Claim, asked: AttemptEnd): Promise<S
     const record = taskItem && readTask(taskItem);
     if (record?.settledBy === claim.claimId && record.claimId !== claim.claimId) {
       const { state, notBefore } = record.task;
+      if (hasEnded(state)) parts.onEnded(record.task);
       return { state, adopted: true, ...(notBefore === undefined ? {} : { notBefore }) };
     }
     if (record?.claimId !== claim.claimId) throw leaseLost(target, 'the attempt was ended by somebody else');
@@ -44,6 +45,7 @@ export function settle(parts: Parts, claim: Claim, asked: AttemptEnd): Promise<S
     const release = releaseLease(target, { releasedAt: input.now }, heldBy(claim.claimId, claim.token));
     const result = await transact(parts, [...plan.writes, ...(followUp?.writes ?? []), release]);
     if (!result.written) return 'changed';
+    if (plan.ended) parts.onEnded(plan.ended);
     return {
       state: plan.state,
       adopted: false,

@@ -20,6 +20,8 @@ export interface WorkerEvent {
   readonly code?: string;
   /** Fencing token of the attempt that the event is about. */
   readonly token?: number;
+  /** Of a dead letter. */
+  readonly messageId?: string;
 }
 
 export interface WorkerOptions {
@@ -134,7 +136,7 @@ export function createWorker(worker: WorkerOptions): Worker {
     }
     const { lane, body, messageId } = delivery;
     await worker.queue.deadLetter({ lane, body, messageId, code, sentence: message });
-    report('dead-letter', message, undefined, code);
+    worker.onEvent?.({ stage: 'dead-letter', message, code, messageId });
     return 'acknowledge';
   }
 

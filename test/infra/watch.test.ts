@@ -1,4 +1,6 @@
 import { describe, expect, it } from 'vitest';
+import { metricNamespace } from '../../src/aws/metrics.ts';
+import { STACK_VARIABLE } from '../../src/aws/names.ts';
 import { jsonOf } from './fixtures/synthesized.ts';
 import { resourcesOf } from './fixtures/template.ts';
 
@@ -65,11 +67,22 @@ describe('the alarms', () => {
   });
 
   it('never look at one store: dimensions are kind, outcome and stage only', async () => {
-    const own = [...(await alarms()).values()].filter(({ Namespace }) => Namespace === 'LanceUpkeep');
+    const own = [...(await alarms()).values()].filter(({ Namespace }) => Namespace === 'LanceUpkeep/LanceUpkeep');
     expect(own.length).toBeGreaterThan(5);
     for (const { Dimensions = [] } of own) {
       for (const { Name } of Dimensions) expect(['kind', 'outcome', 'stage']).toContain(Name);
     }
+  });
+
+  it('and the dashboard look at the metrics that this stack’s functions write, not at another stack’s', async () => {
+    const template = await jsonOf({ stackName: 'Lake' });
+    for (const [id, { Properties }] of resourcesOf(template, 'AWS::Lambda::Function')) {
+      const { Variables } = Properties.Environment as { Variables: Record<string, string> };
+      expect(metricNamespace(Variables[STACK_VARIABLE]), id).toBe('LanceUpkeep/Lake');
+    }
+    const text = JSON.stringify(template);
+    expect(text).toContain('LanceUpkeep/Lake');
+    expect(text).not.toMatch(/LanceUpkeep\/(?!Lake)/);
   });
 
   it('name the section of the runbook that says where to look', async () => {

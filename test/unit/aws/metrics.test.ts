@@ -1,9 +1,14 @@
 import { describe, expect, it } from 'vitest';
-import { createMetrics } from '../../../src/aws/metrics.ts';
+import { createMetrics, metricNamespace } from '../../../src/aws/metrics.ts';
 
 describe('the metrics', () => {
   const lines: string[] = [];
-  const metrics = createMetrics({ write: (line) => lines.push(line), now: () => 1_000 });
+  const metrics = createMetrics({ write: (line) => lines.push(line), now: () => 1_000, namespace: 'LanceUpkeep/lake' });
+
+  it('of two stacks have two namespaces', () => {
+    expect(metricNamespace('lake')).not.toBe(metricNamespace('archive'));
+    expect(metricNamespace(undefined)).toBe('LanceUpkeep');
+  });
 
   it('are embedded metric format: dimensions of the kind, the store only as a property', () => {
     metrics.put(
@@ -17,7 +22,7 @@ describe('the metrics', () => {
         Timestamp: 1_000,
         CloudWatchMetrics: [
           {
-            Namespace: 'LanceUpkeep',
+            Namespace: 'LanceUpkeep/lake',
             Dimensions: [['kind', 'outcome']],
             Metrics: [
               { Name: 'Tasks', Unit: 'Count' },
