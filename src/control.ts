@@ -9,6 +9,7 @@ import type { Lifecycle } from './tasks/api.ts';
 import { defined } from './tasks/items.ts';
 import { createLifecycle } from './tasks/lifecycle.ts';
 import type { Clock, Ledger, TaskQueue } from './tasks/ports.ts';
+import { sweepCursor } from './tasks/sweep-cursor.ts';
 import type { Task } from './tasks/task.ts';
 
 export interface ControlOptions {
@@ -57,6 +58,7 @@ export function createControl(options: ControlOptions): Control {
       roots,
       settings,
       clock,
+      cursor: sweepCursor(ledger, newId),
       ...(options.belowRoot ? { belowRoot: options.belowRoot } : {}),
     }),
     explain: (target) => explain({ store: storageFor(target), target, lifecycle, settings, clock }),

@@ -20,6 +20,8 @@ export interface SweepSummary {
   readonly asked: number;
   /** Stores and roots that could not be read or asked for. */
   readonly failed: number;
+  /** Stores, or whole roots, that there was no time for: the next sweep of the kind begins with them. */
+  readonly skipped: number;
 }
 
 /** What the functions without work do: they decide, and load no native library. */
@@ -70,10 +72,24 @@ export async function openControl(environment: AwsEnvironment, parts: CloudParts
         const { target, kind: taskKind, id } = task;
         log.write({ stage: 'admitted', message: task.reasons.join(', '), target, kind: taskKind, taskId: id });
       }
-      const summary = { stores: report.stores.length, asked: asked.length, failed: report.failed.length };
+      const summary = {
+        stores: report.stores.length,
+        asked: asked.length,
+        failed: report.failed.length,
+        skipped: report.skipped.length,
+      };
+      if (summary.skipped > 0) {
+        const message = `No time was left for ${summary.skipped} stores, the first of them ${report.skipped[0]}.`;
+        log.write({ level: 'warn', stage: 'sweep', message, code: 'SWEEP_OUT_OF_TIME' });
+      }
       metrics.put(
         { stage: `sweep-${kind}` },
-        { StoresRead: summary.stores, StoresFailed: summary.failed, TasksAsked: summary.asked },
+        {
+          StoresRead: summary.stores,
+          StoresFailed: summary.failed,
+          StoresSkipped: summary.skipped,
+          TasksAsked: summary.asked,
+        },
       );
       // Of a round in which nothing could be read nothing is known: zeros would say that nothing waits.
       if (report.stores.length > 0) metrics.put({ stage: BACKLOG_STAGE }, { ...backlogOf(report, clock.now()) });

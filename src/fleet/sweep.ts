@@ -3,12 +3,12 @@ import { type ErrorRecord, errorRecord, typedErrorIn } from '../errors.ts';
 import type { ObjectStore } from '../lance/object-store.ts';
 import type { Admission } from '../tasks/api.ts';
 import type { Clock } from '../tasks/ports.ts';
+import type { SweepCursor } from '../tasks/sweep-cursor.ts';
 import { hasEnded } from '../tasks/task.ts';
 import { wantsLookAtFiles } from './cause-gone.ts';
 import { demand, type SweepKind } from './demand.ts';
 import { type Discovery, discoverCandidates } from './discover.ts';
 import type { StoreFacts } from './facts.ts';
-import { inParallel } from './in-parallel.ts';
 import { observe } from './observe.ts';
 
 import { plan, runsUnderHold } from './plan.ts';
@@ -16,6 +16,7 @@ import { isForeignRoot } from './root-ownership.ts';
 
 import { fromStored, type SweepLedger, toStored } from './sweep-ledger.ts';
 import { canonicalTarget } from './targets.ts';
+import { beforeAbort, withinTime } from './within-time.ts';
 
 const storesAtATime = 8;
 const FACTS_PAGE = 100;
@@ -30,6 +31,8 @@ export interface SweepOptions {
   readonly clock: Pick<Clock, 'now'>;
   /** What lies below a root, once it is sure that the root is ours. Default: only what lies there. */
   readonly belowRoot?: (root: string) => Promise<Discovery>;
+  /** Where a sweep that ran out of time goes on. Default: from the beginning. */
+  readonly cursor?: SweepCursor;
 }
 
 export interface SweepReport {
@@ -40,6 +43,8 @@ export interface SweepReport {
   readonly holdsLeft: readonly { readonly target: string; readonly createdAt: number }[];
   /** Stores (and roots) that could not be read or asked for; their last known facts stay. */
   readonly failed: readonly { readonly target: string; readonly error: ErrorRecord }[];
+  /** Stores, and roots whose stores were not even listed, that there was no time for. The next sweep of the kind begins with them. */
+  readonly skipped: readonly string[];
 }
 
 export type Sweep = (kind: SweepKind, signal?: AbortSignal) => Promise<SweepReport>;
@@ -53,17 +58,24 @@ interface StoreOutcome {
 
 /**
  * The scheduled pass: find the stores, look at each, keep the facts, ask for what they need. One store's error never stops the others
- * and never wipes what was known. Throws when the signal aborts, and ROOT_OWNED when a root turns out to be another ledger's.
+ * and never wipes what was known. When the signal aborts it
+ * answers with what was done, and the next one goes on there. Throws ROOT_OWNED when a root turns out to be another ledger's.
  */
 export function createSweep(options: SweepOptions): Sweep {
   return async (kind, signal) => {
-    const { targets, failed } = await findTargets(options, signal);
-    const outcomes = await inParallel(targets, storesAtATime, (target) => {
-      signal?.throwIfAborted();
-      return visit(options, target, kind);
-    });
+    const { targets, failed, unlisted } = await findTargets(options, signal);
+    const cursor = await options.cursor?.read(kind);
+    const { results: outcomes, skipped } = await withinTime(
+      startingAt(targets, cursor),
+      storesAtATime,
+      signal,
+      (target) => visit(options, target, kind),
+    );
+    const complete = unlisted.length === 0 && skipped.length === 0;
+    if (skipped[0] !== cursor) await options.cursor?.write(kind, skipped[0]);
     // Reading all facts costs as much as the fleet is large, so only the hourly sweep does it.
-    if ((kind === 'tails' || kind === 'all') && failed.length === 0) await forgetGone(options, new Set(targets));
+    const hourly = kind === 'tails' || kind === 'all';
+    if (hourly && complete && failed.length === 0) await forgetGone(options, new Set(targets));
     return {
       stores: outcomes.flatMap((outcome) => outcome.facts ?? []),
       requested: outcomes.flatMap((outcome) => outcome.requested),
@@ -71,8 +83,15 @@ export function createSweep(options: SweepOptions): Sweep {
         facts === undefined || holdLeft === undefined ? [] : { target: facts.target, createdAt: holdLeft },
       ),
       failed: [...failed, ...outcomes.flatMap((outcome) => outcome.failed ?? [])],
+      skipped: [...unlisted, ...skipped],
     };
   };
+}
+
+/** In the order of their names from where the last sweep of the kind had to stop: the table that was not seen for longest comes first. */
+function startingAt(targets: readonly string[], cursor: string | undefined): readonly string[] {
+  const at = cursor === undefined ? 0 : targets.findIndex((target) => target >= cursor);
+  return at <= 0 ? targets : [...targets.slice(at), ...targets.slice(0, at)];
 }
 
 async function findTargets(options: SweepOptions, signal: AbortSignal | undefined) {
@@ -80,10 +99,14 @@ async function findTargets(options: SweepOptions, signal: AbortSignal | undefine
   const belowRoot = options.belowRoot ?? ((root: string) => discoverCandidates(storageFor(root)));
   const targets = new Set<string>();
   const failed: { target: string; error: ErrorRecord }[] = [];
+  const unlisted: string[] = [];
   for (const root of roots) {
-    signal?.throwIfAborted();
     try {
-      const discovery = await belowRoot(root);
+      const discovery = await beforeAbort(signal, () => belowRoot(root));
+      if (discovery === undefined) {
+        unlisted.push(root);
+        continue;
+      }
       failed.push(...discovery.failed);
       for (const found of discovery.targets) {
         try {
@@ -98,7 +121,7 @@ async function findTargets(options: SweepOptions, signal: AbortSignal | undefine
       failed.push({ target: root, error: record });
     }
   }
-  return { targets: [...targets], failed };
+  return { targets: [...targets].sort(), failed, unlisted };
 }
 
 async function visit(options: SweepOptions, target: string, kind: SweepKind): Promise<StoreOutcome> {

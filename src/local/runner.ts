@@ -70,7 +70,7 @@ async function sweep(options: RunnerOptions, kind: SweepKind): Promise<SweepRepo
   options.onProgress({
     at: options.clock.now(),
     stage: 'sweep',
-    message: `${kind}: ${report.stores.length} stores read, ${asked.length} tasks asked for, ${report.failed.length} failed`,
+    message: `${kind}: ${report.stores.length} stores read, ${asked.length} tasks asked for, ${report.failed.length} failed${report.skipped.length > 0 ? `, ${report.skipped.length} left out` : ''}`,
   });
   for (const { task } of asked) {
     const message = task.reasons.join(', ');

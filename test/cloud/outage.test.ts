@@ -59,7 +59,7 @@ describe('a whole round of errors from S3', () => {
         for (const path of places()) await orderFault({ path, method: 'GET', status: 503, times: 0 });
       });
 
-      expect(summary).toEqual({ stores: 0, asked: 0, failed });
+      expect(summary).toEqual({ stores: 0, asked: 0, failed, skipped: 0 });
       expect(logs.filter(({ level, code }) => level === 'error' && code === 'STORE_THROTTLED')).toHaveLength(failed);
       expect(metrics).toEqual([
         expect.objectContaining({ stage: 'sweep-all', StoresFailed: failed, StoresRead: 0, TasksAsked: 0 }),
@@ -68,6 +68,18 @@ describe('a whole round of errors from S3', () => {
       expect((await fleet.tasks()).length).toBe(asked);
     },
   );
+
+  it('is not needed to keep a sweep from its end: one without time left says so, and throws nothing', async () => {
+    const lines: Record<string, unknown>[] = [];
+    const write = (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>);
+    const control = await openControl(fleet.stack.environment, { write });
+
+    expect(await control.sweep('all', 10_000)).toEqual({ stores: 0, asked: 0, failed: 0, skipped: 1 });
+    expect(lines).toEqual([
+      expect.objectContaining({ level: 'warn', code: 'SWEEP_OUT_OF_TIME' }),
+      expect.objectContaining({ stage: 'sweep-all', StoresRead: 0, StoresSkipped: 1 }),
+    ]);
+  });
 
   it('is over with the next sweep', async () => {
     expect((await sweepOnce()).summary).toMatchObject({ stores: 3, failed: 0 });
