@@ -57,9 +57,23 @@ export class LanceUpkeepStack extends Stack {
     const stream = ledger.addStreamFunction(shared);
     const { sweep } = new Sweeps(this, 'Sweeps', { ...context, ...shared });
     if (settings.alarms) new Watch(this, 'Watch', { settings, ledger, lanes, workers, stream, sweep });
-    const outputs = { ...outputsOf(names), [ROOTS_OUTPUT]: settings.roots.join(',') };
+    const outputs = {
+      ...outputsOf(names),
+      [ROOTS_OUTPUT]: settings.roots.join(','),
+      StreamFailures: ledger.streamFailures.queueUrl,
+      ...functionOutputs([...workers, ['Sweep', sweep], ['Stream', stream]]),
+    };
     for (const [name, value] of Object.entries(outputs)) new CfnOutput(this, name, { value });
   }
+}
+
+/** What the runbook speaks of, by name. */
+function functionOutputs(functions: readonly (readonly [string, PlaneFunction])[]): Record<string, string> {
+  const entries = functions.flatMap(([name, { function: one, logGroup }]) => [
+    [`${name}Function`, one.functionName],
+    [`${name}Logs`, logGroup.logGroupName],
+  ]);
+  return Object.fromEntries(entries);
 }
 
 function namesOf({ table }: Ledger, lanes: readonly Lane[]): CloudNames {

@@ -104,8 +104,19 @@ export interface RunReport {
   readonly leftOut: LeftOut;
 }
 
+/** What begins nothing new, with who wanted that and why. */
+export interface PauseReport {
+  /** Null: everything. */
+  readonly scope: string | null;
+  readonly by: string;
+  readonly reason: string;
+  /** ISO-8601 UTC. */
+  readonly since: string;
+}
+
 export interface StatusReport {
   readonly schemaVersion: number;
+  readonly pauses: readonly PauseReport[];
   /** Worst first. */
   readonly stores: readonly {
     readonly target: string;
@@ -234,5 +245,11 @@ export interface Plane {
   deadLetters(options: { readonly lane?: TaskKind; readonly limit: number }): Promise<DeadLetterReport>;
   /** Sends a dead letter to its lane again under its original id; false when there is none of that id. */
   redrive(messageId: string): Promise<boolean>;
+  /** Removes a dead letter for good; false when there is none of that id. */
+  deleteLetter(messageId: string): Promise<boolean>;
+  /** What runs goes on to its end, and nothing new begins. The scope is a table, a root or a folder; without it, everything. */
+  pause(request: { readonly scope?: string; readonly by: string; readonly reason: string }): Promise<PauseReport>;
+  /** Takes a pause of that very scope back; throws PAUSE_NOT_FOUND when there is none. */
+  resume(request: { readonly scope?: string }): Promise<void>;
   close(): Promise<void>;
 }

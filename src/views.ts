@@ -10,7 +10,9 @@ import { withDataFiles } from './fleet/observe-files.ts';
 import { fromStored } from './fleet/sweep-ledger.ts';
 import { canonicalRoot, canonicalTarget } from './fleet/targets.ts';
 import type { ObjectStore } from './lance/object-store.ts';
+import { pauseReport, pauseSentences } from './pauses.ts';
 import { type LeftOut, type Plane, SCHEMA_VERSION, type StatusReport, type TaskReport } from './plane.ts';
+import type { Pause } from './tasks/pause.ts';
 import type { Clock } from './tasks/ports.ts';
 import type { Task } from './tasks/task.ts';
 
@@ -40,6 +42,7 @@ export function createViews({ control, storageFor, roots, settings, clock }: Vie
 
   async function store(
     stored: Parameters<typeof fromStored>[0] & { target: string },
+    pauses: readonly Pause[],
   ): Promise<StatusReport['stores'][number]> {
     const { target } = stored;
     const view = await explainStored({ target, facts: fromStored(stored), lifecycle, settings, clock });
@@ -47,7 +50,7 @@ export function createViews({ control, storageFor, roots, settings, clock }: Vie
       target,
       facts: view.facts ?? null,
       openTasks: view.openTasks.map(taskReport),
-      because: view.because,
+      because: [...pauseSentences(pauses, target), ...view.because],
       attention: view.attention,
     };
   }
@@ -70,18 +73,20 @@ export function createViews({ control, storageFor, roots, settings, clock }: Vie
     },
     async status(named) {
       const asked = named === undefined ? roots : [await canonicalRoot(named)];
+      const pauses = await lifecycle.pauses();
       const stores: StatusReport['stores'][number][] = [];
       let after: string | undefined;
       do {
         const page = await lifecycle.listFacts({ limit: STATUS_PAGE, ...(after === undefined ? {} : { after }) });
         for (const stored of page.facts) {
           if (asked.length > 0 && !asked.some((root) => stored.target.startsWith(`${root}/`))) continue;
-          stores.push(await store(stored));
+          stores.push(await store(stored, pauses));
         }
         after = page.next ?? undefined;
       } while (after !== undefined);
       return {
         schemaVersion: SCHEMA_VERSION,
+        pauses: pauses.map(pauseReport),
         stores: stores.sort((a, b) => Number(b.attention) - Number(a.attention)),
         leftOut: (await Promise.all(asked.map(leftOutUnder))).flat(),
       };
@@ -96,7 +101,7 @@ export function createViews({ control, storageFor, roots, settings, clock }: Vie
         verdicts,
         plan,
         openTasks: openTasks.map(taskReport),
-        because,
+        because: [...pauseSentences(await lifecycle.pauses(), target), ...because],
       };
     },
     async history({ target: named, limit, after }) {

@@ -46,12 +46,13 @@ export class PlaneFunction extends Construct {
   readonly function: LambdaFunction;
   readonly role: Role;
   readonly memoryMb: number;
+  readonly logGroup: LogGroup;
 
   constructor(scope: Construct, id: string, props: PlaneFunctionProps) {
     super(scope, id);
     const { settings } = props;
     this.memoryMb = props.memoryMb;
-    const logGroup = new LogGroup(this, 'Logs', {
+    this.logGroup = new LogGroup(this, 'Logs', {
       retention: settings.logRetentionDays as RetentionDays,
       removalPolicy: RemovalPolicy.DESTROY,
     });
@@ -63,7 +64,7 @@ export class PlaneFunction extends Construct {
       new PolicyStatement({
         sid: 'Logs',
         actions: ['logs:CreateLogStream', 'logs:PutLogEvents'],
-        resources: [logGroup.logGroupArn],
+        resources: [this.logGroup.logGroupArn],
       }),
     );
     if (settings.kmsKeyArn !== undefined) {
@@ -78,7 +79,7 @@ export class PlaneFunction extends Construct {
       handler: 'index.handler',
       code: props.packages.functionCode(props.entry),
       role: this.role,
-      logGroup,
+      logGroup: this.logGroup,
       loggingFormat: LoggingFormat.TEXT,
       timeout: props.timeout,
       memorySize: props.memoryMb,

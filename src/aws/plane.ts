@@ -3,6 +3,7 @@ import type { Settings } from '../config.ts';
 import { type Control, createControl } from '../control.ts';
 import { UpkeepError } from '../errors.ts';
 import { canonicalRoot, canonicalTarget } from '../fleet/targets.ts';
+import { createPauses } from '../pauses.ts';
 import { type Plane, type ProgressEvent, type RunReport, SCHEMA_VERSION } from '../plane.ts';
 import { isAtRest } from '../tasks/at-rest.ts';
 import { TASK_KINDS } from '../tasks/task.ts';
@@ -47,6 +48,7 @@ class StackPlane implements Plane {
   readonly #views: Views;
   readonly #roots: readonly string[];
   readonly #onProgress: (event: ProgressEvent) => void;
+  readonly #pauses: ReturnType<typeof createPauses>;
 
   constructor(cloud: Cloud, control: Control, roots: readonly string[], onProgress: (event: ProgressEvent) => void) {
     this.#cloud = cloud;
@@ -54,6 +56,7 @@ class StackPlane implements Plane {
     this.#roots = roots;
     this.#onProgress = onProgress;
     this.#views = createViews({ ...cloud, control, roots });
+    this.#pauses = createPauses({ lifecycle: control.lifecycle, roots, clock: cloud.clock });
   }
 
   async run(): Promise<RunReport> {
@@ -118,8 +121,29 @@ class StackPlane implements Plane {
   }
 
   async redrive(messageId: string): Promise<boolean> {
-    for (const lane of TASK_KINDS) if (await this.#cloud.queue.redrive(lane, messageId)) return true;
+    for (const lane of TASK_KINDS) {
+      const outcome = await this.#cloud.queue.redrive(lane, messageId);
+      if (outcome === 'not found') continue;
+      if (outcome === 'sent, letter stays') {
+        const message = `It was sent, but the letter itself could not be removed: "lance-upkeep dlq delete ${messageId}" does.`;
+        this.#onProgress({ at: this.#cloud.clock.now(), stage: 'progress', message, kind: lane, messageId });
+      }
+      return true;
+    }
     return false;
+  }
+
+  async deleteLetter(messageId: string): Promise<boolean> {
+    for (const lane of TASK_KINDS) if (await this.#cloud.queue.deleteLetter(lane, messageId)) return true;
+    return false;
+  }
+
+  pause(request: Parameters<Plane['pause']>[0]) {
+    return this.#pauses.pause(request);
+  }
+
+  resume(request: Parameters<Plane['resume']>[0]) {
+    return this.#pauses.resume(request);
   }
 
   async close(): Promise<void> {

@@ -20,9 +20,14 @@ export interface SqsQueue extends TaskQueue {
   retryLater(lane: TaskKind, receiptHandle: string, receiveCount: number): Promise<void>;
   /** Looks at dead letters without taking them: they stay hidden from others for some seconds at most. */
   deadLetters(lane: TaskKind, limit: number): Promise<readonly StoredLetter[]>;
-  /** Sends a dead letter again under the id of its original message; false when it was not found. */
-  redrive(lane: TaskKind, messageId: string): Promise<boolean>;
+  /** Sends a dead letter again under the id of its original message. */
+  redrive(lane: TaskKind, messageId: string): Promise<Redriven>;
+  /** Removes a dead letter for good; false when it was not found. */
+  deleteLetter(lane: TaskKind, messageId: string): Promise<boolean>;
 }
+
+/** The letter stays where it could not be removed after it was sent: of one task id, it is the same task. */
+export type Redriven = 'sent' | 'sent, letter stays' | 'not found';
 
 const LONGEST_DELAY_S = 900;
 const RETRY_STEP_S = 5;
@@ -66,7 +71,8 @@ export function createSqsQueue(options: {
           MessageSystemAttributeNames: ['SentTimestamp'],
         });
         const { Messages = [] } = await asking(() => client.send(request));
-        empty = Messages.length === 0 ? empty + 1 : 0;
+        // Letters that were shown again meanwhile are none that are new: a look for one that is not there has to end.
+        empty = Messages.every(({ MessageId = '' }) => seen.has(MessageId)) ? empty + 1 : 0;
         for (const message of Messages) {
           const known = seen.has(message.MessageId ?? '');
           seen.set(message.MessageId ?? '', message.ReceiptHandle ?? '');
@@ -77,11 +83,33 @@ export function createSqsQueue(options: {
         }
       }
     } finally {
-      for (const ReceiptHandle of seen.values()) {
-        const request = new ChangeMessageVisibilityCommand({ QueueUrl, ReceiptHandle, VisibilityTimeout: 0 });
-        await asking(() => client.send(request));
-      }
+      // Shown again at once if that can be, else in some seconds: no reason to call what was done a failure.
+      await Promise.allSettled(
+        [...seen.values()].map((ReceiptHandle) => client.send(shownAgain(QueueUrl, ReceiptHandle))),
+      );
     }
+  }
+
+  /** Finds a letter and gives it to `use`; false when it is not there. */
+  async function withLetter(
+    lane: TaskKind,
+    messageId: string,
+    use: (letter: StoredLetter, receipt: string) => Promise<void>,
+  ) {
+    let found = false;
+    await look(queues[lane].deadLetters, Number.POSITIVE_INFINITY, async (message) => {
+      const letter = letterOf(message, lane);
+      if (letter.messageId !== messageId) return false;
+      await use(letter, message.ReceiptHandle ?? '');
+      found = true;
+      return true;
+    });
+    return found;
+  }
+
+  async function removeLetter(lane: TaskKind, ReceiptHandle: string): Promise<void> {
+    const request = new DeleteMessageCommand({ QueueUrl: queues[lane].deadLetters, ReceiptHandle });
+    await asking(() => client.send(request));
   }
 
   return {
@@ -127,21 +155,27 @@ export function createSqsQueue(options: {
       return letters.sort((left, right) => right.deadAt - left.deadAt);
     },
     async redrive(lane, messageId) {
-      const QueueUrl = queues[lane].deadLetters;
-      let done = false;
-      await look(QueueUrl, Number.POSITIVE_INFINITY, async (message) => {
-        const letter = letterOf(message, lane);
-        if (letter.messageId !== messageId) return false;
+      let outcome: Redriven = 'not found';
+      await withLetter(lane, messageId, async (letter, receipt) => {
         // Sent before it is deleted: a crash in between leaves two of one task id, which is one task.
         await send(queues[lane].url, redrivenBody(letter));
-        const request = new DeleteMessageCommand({ QueueUrl, ReceiptHandle: message.ReceiptHandle ?? '' });
-        await asking(() => client.send(request));
-        done = true;
-        return true;
+        outcome = 'sent, letter stays';
+        await removeLetter(lane, receipt).then(
+          () => {
+            outcome = 'sent';
+          },
+          // What was asked for is done. The answer says that the letter is still there.
+          () => undefined,
+        );
       });
-      return done;
+      return outcome;
     },
+    deleteLetter: (lane, messageId) => withLetter(lane, messageId, (_letter, receipt) => removeLetter(lane, receipt)),
   };
+}
+
+function shownAgain(QueueUrl: string, ReceiptHandle: string): ChangeMessageVisibilityCommand {
+  return new ChangeMessageVisibilityCommand({ QueueUrl, ReceiptHandle, VisibilityTimeout: 0 });
 }
 
 /** The store's digest, since a group's name holds at most 128 plain characters. Bodies that name none share a group. */

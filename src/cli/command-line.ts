@@ -6,6 +6,7 @@ import { declareExplain } from './commands/explain.ts';
 import { declareHistory } from './commands/history.ts';
 import { declareInspect } from './commands/inspect.ts';
 import type { Invoke } from './commands/invoke.ts';
+import { declarePause, declareResume } from './commands/pause.ts';
 import { declareRun } from './commands/run.ts';
 import { declareSend } from './commands/send.ts';
 import { declareStatus } from './commands/status.ts';
@@ -84,6 +85,8 @@ function createProgram(context: CommandContext, invoke: Invoke): Command {
     declareExplain,
     declareSend,
     declareHistory,
+    declarePause,
+    declareResume,
     declareDlq,
     declareDemo,
   ]) {
@@ -99,7 +102,9 @@ function usageError(message: string, next: string): UpkeepError {
 function fromCommander(error: CommanderError, words: readonly string[]): UpkeepError {
   const sentence = error.message.replace(/^error: /, '').replace(/\n/g, ' ');
   const command = words.find((word) => !word.startsWith('-')) ?? '';
-  const known = ['run', 'inspect', 'status', 'explain', 'send', 'history', 'dlq', 'demo'].includes(command);
+  const known = ['run', 'inspect', 'status', 'explain', 'send', 'history', 'pause', 'resume', 'dlq', 'demo'].includes(
+    command,
+  );
   return usageError(
     sentence.charAt(0).toUpperCase() + sentence.slice(1),
     `See lance-upkeep ${known ? `${command} ` : ''}--help`,

@@ -37,6 +37,7 @@ const BY_ERROR_CODE: Readonly<Record<string, ExitCode>> = {
   TABLE_NOT_FOUND: EXIT.notFound,
   STACK_NOT_FOUND: EXIT.notFound,
   LETTER_NOT_FOUND: EXIT.notFound,
+  PAUSE_NOT_FOUND: EXIT.notFound,
 };
 
 /** Classifies by the code first, then by the disposition; never by the message. */

@@ -2,7 +2,7 @@ import type { StatusReport } from '../plane.ts';
 import { formatCount, formatNumberOf, storeNames } from './format.ts';
 import type { Paint } from './paint.ts';
 import { describeIndexes, describeVersions } from './render-stores.ts';
-import { type Cell, type Column, renderTable } from './render-table.ts';
+import { type Cell, type Column, oneLine, renderTable } from './render-table.ts';
 
 const COLUMNS: Column[] = [
   { title: 'store' },
@@ -19,7 +19,7 @@ const COLUMNS: Column[] = [
 
 type Store = StatusReport['stores'][number];
 
-/** One line a store, worst first as the report has it, each with the answer to why it is not running. */
+/** First what is paused; then one line a store, worst first as the report has it, each with the answer to why it is not running. */
 export function renderStatus(report: StatusReport, paint: Paint): string {
   const names = storeNames(report.stores.map((store) => store.target));
   const rows = report.stores.map((store): Cell[] => [
@@ -34,7 +34,10 @@ export function renderStatus(report: StatusReport, paint: Paint): string {
     store.facts === null ? 'never' : new Date(store.facts.numbersFrom ?? store.facts.observedAt).toISOString(),
     store.because.join(' '),
   ]);
-  return renderTable(COLUMNS, rows);
+  const paused = report.pauses.map(
+    ({ scope, by, since, reason }) => `paused: ${scope ?? 'everything'}, since ${since} by ${by}: ${oneLine(reason)}\n`,
+  );
+  return `${paused.join('')}${rows.length > 0 ? renderTable(COLUMNS, rows) : ''}`;
 }
 
 function keyIndexOf(store: Store): string {

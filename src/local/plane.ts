@@ -5,6 +5,7 @@ import { discoverStores } from '../fleet/discover.ts';
 import { inspectReport } from '../fleet/inspect.ts';
 import { createRootOwnership, isForeignRoot, type RootOwnership } from '../fleet/root-ownership.ts';
 import { canonicalRoot, canonicalTarget } from '../fleet/targets.ts';
+import { createPauses } from '../pauses.ts';
 import { createPipeline, type Pipeline } from '../pipeline.ts';
 import { type InspectReport, type Plane, type ProgressEvent, type RunReport, SCHEMA_VERSION } from '../plane.ts';
 import { isAtRest } from '../tasks/at-rest.ts';
@@ -66,6 +67,7 @@ class LocalPlane implements Plane {
   readonly #pipeline: Pipeline;
   readonly #ownership: RootOwnership;
   readonly #views: Views;
+  readonly #pauses: ReturnType<typeof createPauses>;
   /** Ids of the tasks that this plane admitted or worked on, oldest first. */
   readonly #touched = new Set<string>();
   #committed = 0;
@@ -103,6 +105,7 @@ class LocalPlane implements Plane {
       },
     });
     const { settings, roots } = options;
+    this.#pauses = createPauses({ lifecycle: this.#pipeline.lifecycle, roots, clock: systemClock });
     this.#views = createViews({
       control: this.#pipeline,
       storageFor: storage.storageFor,
@@ -200,6 +203,18 @@ class LocalPlane implements Plane {
 
   redrive(messageId: string): Promise<boolean> {
     return this.#queue.redrive(messageId);
+  }
+
+  deleteLetter(messageId: string): Promise<boolean> {
+    return this.#queue.deleteLetter(messageId);
+  }
+
+  pause(request: Parameters<Plane['pause']>[0]) {
+    return this.#pauses.pause(request);
+  }
+
+  resume(request: Parameters<Plane['resume']>[0]) {
+    return this.#pauses.resume(request);
   }
 
   async close(): Promise<void> {

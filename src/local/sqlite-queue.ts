@@ -31,6 +31,8 @@ export interface SqliteQueue extends TaskQueue {
   deadLetters(lane: TaskKind, limit: number): Promise<readonly DeadLetter[]>;
   /** Sends a dead letter's body to its lane again under its own message id; false when it is not there. */
   redrive(messageId: string): Promise<boolean>;
+  /** Removes a dead letter for good; false when it is not there. */
+  deleteLetter(messageId: string): Promise<boolean>;
   /** Calls `listener` after each send of this process; a hint only. Answers a function that ends it. */
   onChange(listener: () => void): () => void;
   close(): void;
@@ -137,6 +139,9 @@ export function createSqliteQueue(options: {
       });
       if (done) changed();
       return done;
+    },
+    async deleteLetter(messageId) {
+      return inTransaction(database, random, () => sql.dropLetter.run(messageId).changes > 0);
     },
     onChange(listener) {
       listeners.add(listener);

@@ -1,4 +1,5 @@
 import type { ErrorRecord } from '../errors.ts';
+import type { Pause } from './pause.ts';
 import type { ChangeRecord, Clock, Ledger, TaskQueue } from './ports.ts';
 import type { Health, Task, TaskKind, TaskRequest, TaskState, WorkResult } from './task.ts';
 
@@ -51,7 +52,8 @@ export type ClaimOutcome =
   | { readonly outcome: 'finished'; readonly state: TaskState }
   | { readonly outcome: 'waiting' }
   | { readonly outcome: 'cooling'; readonly until: number }
-  | { readonly outcome: 'busy'; readonly because: string };
+  | { readonly outcome: 'busy'; readonly because: string }
+  | { readonly outcome: 'paused'; readonly because: string };
 
 /** How an attempt ended. `released`: stopped from outside, back to queued at once, not counted. */
 export type AttemptEnd =
@@ -109,6 +111,12 @@ export interface Lifecycle {
   onRecord(record: ChangeRecord): Promise<void>;
   /** Repairs whatever a lost message, record or process left behind. Call it every minute. */
   recover(): Promise<RecoverReport>;
+
+  /** Nothing of the scope begins from now on; what runs goes on to its end. */
+  pause(pause: Pause): Promise<void>;
+  /** False when that very scope was not paused. */
+  resume(scope: string): Promise<boolean>;
+  pauses(): Promise<readonly Pause[]>;
 
   /** Sends a nudge for the task on its own lane. */
   nudge(task: Task): Promise<void>;

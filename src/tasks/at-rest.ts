@@ -1,7 +1,8 @@
 import type { Lifecycle } from './api.ts';
+import { covers } from './pause.ts';
 import { hasEnded, type Task } from './task.ts';
 
-type Reader = Pick<Lifecycle, 'getTask' | 'health' | 'openTasks'>;
+type Reader = Pick<Lifecycle, 'getTask' | 'health' | 'openTasks' | 'pauses'>;
 
 /** A wait this short is sat out. */
 const PATIENCE_MS = 10_000;
@@ -17,6 +18,8 @@ export async function isAtRest(lifecycle: Reader, taskId: string, now: number): 
 
 async function waits(lifecycle: Reader, task: Task, now: number): Promise<boolean> {
   if (task.state === 'running') return false;
+  // Nobody knows how long a pause lasts, and force does not pass it.
+  if ((await lifecycle.pauses()).some((pause) => covers(pause, task.target))) return true;
   for (const before of await goingBefore(lifecycle, task)) if (await waits(lifecycle, before, now)) return true;
   if (task.state === 'waiting' || task.force) return false;
   const { cooldownUntil = 0 } = (await lifecycle.health(task.target))[task.kind];

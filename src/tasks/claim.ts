@@ -2,6 +2,7 @@ import type { Claim, ClaimOutcome } from './api.ts';
 import { healthKey, leaseKey, openKey, QUEUED_ONLY, type TaskRecord, taskKey } from './items.ts';
 import { endLostAttempt, renew } from './lease.ts';
 import { findTask, type Parts, transact, untilWritten } from './parts.ts';
+import { holdPaused, type Pause, pauseIn, pauseKeysOf } from './pause.ts';
 import type { Write } from './ports.ts';
 import { coolingUntil, runnableTasks } from './runnable.ts';
 import {
@@ -38,6 +39,7 @@ export function claim(parts: Parts, request: ClaimRequest): Promise<ClaimOutcome
     const store = await readStore(parts, record);
     if (store.lease.holder) return meetHolder(parts, task.target, store.lease);
     if (task.state === 'running') return 'changed';
+    if (store.pause) return leavePaused(parts, record, store.pause);
     return (await refuse(parts, record, store)) ?? take(parts, request, record, store);
   });
 }
@@ -46,16 +48,23 @@ interface Store {
   readonly lease: Lease;
   readonly health: Health;
   readonly open: OpenTasks;
+  readonly pause: Pause | undefined;
 }
 
 async function readStore(parts: Parts, { task }: TaskRecord): Promise<Store> {
   const { target, kind } = task;
-  const [lease, health, open] = await parts.ledger.getMany([
+  const [lease, health, open, ...pauses] = await parts.ledger.getMany([
     leaseKey(target),
     healthKey(target, kind),
     openKey(target, kind),
+    ...pauseKeysOf(target),
   ]);
-  return { lease: readLease(lease), health: readHealth(health, target, kind), open: readOpen(open) };
+  return {
+    lease: readLease(lease),
+    health: readHealth(health, target, kind),
+    open: readOpen(open),
+    pause: pauseIn(pauses),
+  };
 }
 
 /** The claim of this claimId was written and its answer lost: it is renewed, since nobody knows how long that took. */
@@ -72,6 +81,12 @@ async function meetHolder(parts: Parts, target: string, lease: Lease): Promise<C
     return 'changed';
   }
   return { outcome: 'busy', because: `${holder?.kind} task ${holder?.taskId} holds the lease` };
+}
+
+/** The lease is looked at before: a holder that died is ended also on a paused table. `force` does not pass a pause. */
+async function leavePaused(parts: Parts, record: TaskRecord, { by, reason }: Pause): Promise<ClaimOutcome> {
+  await holdPaused(parts, record);
+  return { outcome: 'paused', because: `${by} paused it: ${reason}` };
 }
 
 async function refuse(parts: Parts, { task }: TaskRecord, store: Store): Promise<ClaimOutcome | undefined> {

@@ -6,6 +6,7 @@ import { healthKey, leaseKey, openKey } from './items.ts';
 import { baseVersion, renew } from './lease.ts';
 import { listTasks } from './pages.ts';
 import { findTask, type Parts, readTasks, sendNudge } from './parts.ts';
+import { listPauses, pause, resume } from './pause.ts';
 import { recover } from './recover.ts';
 import { settle } from './settle.ts';
 import { readHealth, readLease, readOpen } from './store-items.ts';
@@ -33,6 +34,9 @@ export function createLifecycle(options: LifecycleOptions): Lifecycle {
     settle: (held, end) => settle(parts, held, end),
     onRecord: (record) => onRecord(parts, record),
     recover: () => recover(parts),
+    pause: (asked) => pause(parts, asked),
+    resume: (scope) => resume(parts, scope),
+    pauses: () => listPauses(parts.ledger),
     nudge: (task) => sendNudge(parts, task, 0),
     getTask: async (id) => (await findTask(parts, id))?.task,
     listTasks: (page) => listTasks(parts, page),

@@ -17,6 +17,7 @@ import {
 } from './items.ts';
 import { endLostAttempt } from './lease.ts';
 import { type Parts, readTasks, sendNudge, transact } from './parts.ts';
+import { holdPaused, pauseIn, pauseKeysOf } from './pause.ts';
 import { INDEXES, type IndexName, type Item } from './ports.ts';
 import { coolingUntil } from './runnable.ts';
 import { EXPIRY_GRACE_MS, readHealth } from './store-items.ts';
@@ -115,10 +116,19 @@ async function room(parts: Parts, kind: TaskKind, errors: ErrorRecord[]): Promis
 async function nudgeAgain(parts: Parts, hint: Item): Promise<boolean> {
   const item = await parts.ledger.get({ pk: hint.pk, sk: hint.sk });
   if (!item) return false;
-  const { task, nudgeAt, nudgeStepMs } = readTask(item);
+  const record = readTask(item);
+  const { task, nudgeAt, nudgeStepMs } = record;
   const now = parts.clock.now();
   if (task.state !== 'queued' || nudgeAt === undefined || nudgeAt > now) return false;
-  const health = readHealth(await parts.ledger.get(healthKey(task.target, task.kind)), task.target, task.kind);
+  const [known, ...pauses] = await parts.ledger.getMany([
+    healthKey(task.target, task.kind),
+    ...pauseKeysOf(task.target),
+  ]);
+  if (pauseIn(pauses)) {
+    await holdPaused(parts, record);
+    return false;
+  }
+  const health = readHealth(known, task.target, task.kind);
   const cooling = coolingUntil(task, health, now);
   const next =
     cooling === undefined

@@ -93,7 +93,7 @@ export function createWorker(worker: WorkerOptions): Worker {
       }
       const outcome = await claimSurely(task.id, worker.newId());
       if (outcome.outcome !== 'claimed') {
-        report('waiting', `${outcome.outcome}${outcome.outcome === 'busy' ? `: ${outcome.because}` : ''}`, task);
+        report('waiting', 'because' in outcome ? `${outcome.outcome}: ${outcome.because}` : outcome.outcome, task);
         return outcome.outcome === 'unknown' ? 'retry-later' : 'acknowledge';
       }
       return await run(outcome.claim, perform, options);

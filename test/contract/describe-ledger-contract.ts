@@ -5,6 +5,7 @@ import { describeClaim } from './claim-suite.ts';
 import { describeFacts } from './facts-suite.ts';
 import { describeLedgerPort } from './ledger-port-suite.ts';
 import type { MakeLedger, WorldOptions } from './ledger-world.ts';
+import { describePause } from './pause-suite.ts';
 import { describeRandom } from './random-suite.ts';
 import { describeNudgeSteps, describeRecover } from './recover-suite.ts';
 import { describeScale } from './scale-suite.ts';
@@ -38,6 +39,7 @@ export function describeLedgerContract(name: string, make: MakeLedger): void {
       describeWorker(make, options);
       describeAttempt(make, options);
       describeFacts(make, options);
+      describePause(make, options);
     });
   }
 }

@@ -24,6 +24,22 @@ describe('docs/operations.md', () => {
   });
 });
 
+describe('the outputs of the stack', () => {
+  it('name every function, every queue and every log group, and the runbook calls them by these names', async () => {
+    const template = await jsonOf();
+    const refs = Object.values(template.Outputs).map(({ Value }) => (Value as { Ref?: string }).Ref);
+    for (const type of ['AWS::Lambda::Function', 'AWS::SQS::Queue', 'AWS::Logs::LogGroup']) {
+      for (const [id] of resourcesOf(template, type)) expect(refs, id).toContain(id);
+    }
+    const text = page('operations.md');
+    const named = [...text.matchAll(/outputs? `?([^)]*)/g)].flatMap(([, list = '']) =>
+      [...list.matchAll(/[A-Z][A-Za-z]+(?:Function|Logs|Failures)/g)].map(([name]) => name),
+    );
+    expect(named.length).toBeGreaterThan(10);
+    for (const name of named) expect(Object.keys(template.Outputs)).toContain(name);
+  });
+});
+
 describe('docs/deploy.md', () => {
   it.each(WORDS)('explains -c %s', (word) => {
     expect(page('deploy.md')).toMatch(new RegExp(`^\\| .*\`${word}\``, 'm'));

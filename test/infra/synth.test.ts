@@ -37,20 +37,16 @@ describe('cdk synth', () => {
     const { stderr } = await done;
     expect(stderr).not.toMatch(/ERROR|WARNING/);
     const template = JSON.parse(readFileSync(join(output, 'LanceUpkeep.template.json'), 'utf8')) as CloudTemplate;
-    expect(Object.keys(template.Outputs).sort()).toEqual([
-      'CompactDeadLetters',
-      'CompactQueue',
-      'IndexIdDeadLetters',
-      'IndexIdQueue',
-      'LedgerTable',
-      'MergeWalDeadLetters',
-      'MergeWalQueue',
-      'OptimizeIndicesDeadLetters',
-      'OptimizeIndicesQueue',
-      'PruneDeadLetters',
-      'PruneQueue',
-      'Roots',
-    ]);
+    const kinds = ['Compact', 'IndexId', 'MergeWal', 'OptimizeIndices', 'Prune'];
+    expect(Object.keys(template.Outputs).sort()).toEqual(
+      [
+        ...kinds.flatMap((kind) => [`${kind}DeadLetters`, `${kind}Queue`]),
+        ...[...kinds, 'Sweep', 'Stream'].flatMap((name) => [`${name}Function`, `${name}Logs`]),
+        'LedgerTable',
+        'Roots',
+        'StreamFailures',
+      ].sort(),
+    );
   });
 
   it('answers a missing root with a sentence instead of a stack trace', async () => {

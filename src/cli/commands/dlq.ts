@@ -16,13 +16,14 @@ const LARGEST_LIMIT = 1_000;
 const COLUMNS = [{ title: 'id' }, { title: 'lane' }, { title: 'since' }, { title: 'code' }, { title: 'reason' }];
 
 const EXAMPLES = `
-A dead letter is a message that could never become a task, with the reason. "redrive" sends it again under its original id.
+A dead letter is a message that could never become a task, with the reason. "redrive" sends it again under its original id, "delete" removes it.
 Exit code 3 means that there are dead letters.
 
 Examples:
   lance-upkeep dlq list --stack upkeep
   lance-upkeep dlq show 5f2c… --stack upkeep
-  lance-upkeep dlq redrive 5f2c… --stack upkeep`;
+  lance-upkeep dlq redrive 5f2c… --stack upkeep
+  lance-upkeep dlq delete 5f2c… --stack upkeep`;
 
 interface ListOptions {
   readonly lane?: TaskKind;
@@ -56,6 +57,19 @@ export function declareDlq(program: Command, invoke: Invoke): void {
     .command('redrive')
     .description('Send a dead letter to its lane again.')
     .argument('<id>', 'message id, as "dlq list" shows it');
+  const remove = dlq
+    .command('delete')
+    .description('Remove a dead letter for good.')
+    .argument('<id>', 'message id, as "dlq list" shows it');
+  remove.action((id: string) =>
+    invoke(remove, (invocation) =>
+      withPlane(invocation, async (plane) => {
+        if (!(await plane.deleteLetter(id))) throw letterNotFound(id);
+        invocation.hint(`Removed ${id}.`);
+        return EXIT.fine;
+      }),
+    ),
+  );
   redrive.action((id: string) =>
     invoke(redrive, (invocation) =>
       withPlane(invocation, async (plane) => {

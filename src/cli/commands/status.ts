@@ -28,7 +28,8 @@ export function declareStatus(program: Command, invoke: Invoke): void {
       return invocation.withPlane(roots, async (plane) => {
         const report = await plane.status(root === undefined ? undefined : roots[0]);
         if (options.json === true) invocation.printJson(report);
-        else if (report.stores.length > 0) invocation.print(renderStatus(report, invocation.paint));
+        else if (report.stores.length + report.pauses.length > 0)
+          invocation.print(renderStatus(report, invocation.paint));
         if (options.json !== true) printLeftOut(invocation, report.leftOut);
         if (report.stores.length === 0) invocation.hint(whyEmpty(roots));
         return exitCodeForStatus(report);

@@ -93,6 +93,53 @@ describe('a lane on SQS', () => {
     });
   });
 
+  describe('redrives a dead letter', () => {
+    const letter = (id: string) => ({
+      MessageId: `copy-of-${id}`,
+      ReceiptHandle: `receipt-of-${id}`,
+      Body: '{"kind":"Compact","target":"s3://b/x.lance"}',
+      MessageAttributes: { messageId: { DataType: 'String', StringValue: id } },
+    });
+    const failing = (name: string) => (command: { constructor: { name: string }; input: Record<string, unknown> }) => {
+      sent.push(command.input);
+      if (command.constructor.name === name) return Promise.reject(new Error('no answer'));
+      return Promise.resolve(
+        command.constructor.name === 'ReceiveMessageCommand' ? { Messages: [letter('other'), letter('mine')] } : {},
+      );
+    };
+    const over = (name: string) =>
+      createSqsQueue({ client: { send: failing(name) } as unknown as SQSClient, queues: QUEUES });
+    const isSent = () =>
+      sent.some(({ QueueUrl, MessageBody }) => QueueUrl === 'q/compact' && MessageBody !== undefined);
+
+    it('and says so, though the letters beside it could not be shown again', async () => {
+      expect(await over('ChangeMessageVisibilityCommand').redrive('Compact', 'mine')).toBe('sent');
+      expect(isSent()).toBe(true);
+    });
+
+    it('and says so, though the letter could not be removed afterwards', async () => {
+      expect(await over('DeleteMessageCommand').redrive('Compact', 'mine')).toBe('sent, letter stays');
+      expect(isSent()).toBe(true);
+    });
+
+    it('never that it could not send', async () => {
+      await expect(over('SendMessageCommand').redrive('Compact', 'mine')).rejects.toMatchObject({
+        code: 'QUEUE_UNAVAILABLE',
+      });
+    });
+
+    it('only the one that is named, and removes without sending when it is to be deleted', async () => {
+      expect(await over('').redrive('Compact', 'absent')).toBe('not found');
+      sent = [];
+      expect(await over('').deleteLetter('Compact', 'mine')).toBe(true);
+      expect(isSent()).toBe(false);
+      expect(sent.find(({ ReceiptHandle }) => ReceiptHandle === 'receipt-of-mine')).toEqual({
+        QueueUrl: 'q/compact-dead',
+        ReceiptHandle: 'receipt-of-mine',
+      });
+    });
+  });
+
   it('counts what could be received now', async () => {
     answer = async () => ({ Attributes: { ApproximateNumberOfMessages: '12' } });
 

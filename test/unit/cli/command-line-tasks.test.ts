@@ -31,6 +31,7 @@ describe('status', () => {
   };
   const report = {
     schemaVersion: 1,
+    pauses: [],
     stores: [{ ...store, because: ['IndexId cools down until 2026-01-02T03:14:05.000Z.'] }],
     leftOut: [],
   };
@@ -52,7 +53,7 @@ describe('status', () => {
   });
 
   it('says whether nothing is connected or nothing is known', async () => {
-    const plane = { status: async () => ({ schemaVersion: 1, stores: [], leftOut: [] }) };
+    const plane = { status: async () => ({ schemaVersion: 1, pauses: [], stores: [], leftOut: [] }) };
 
     expect((await run(['status'], { plane })).stderr).toContain('Nothing is connected');
     expect((await run(['status', 'db'], { plane })).stderr).toContain(`knows no store under ${join(folder, 'db')}`);

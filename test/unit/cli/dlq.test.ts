@@ -80,7 +80,7 @@ describe('dlq', () => {
 
 describe('the choice of the plane', () => {
   it('is the stack when one is named or its table is in the environment, and the file when a ledger is', async () => {
-    const plane = { status: async () => ({ schemaVersion: 1, stores: [], leftOut: [] }) };
+    const plane = { status: async () => ({ schemaVersion: 1, pauses: [], stores: [], leftOut: [] }) };
     const opened = async (words: string[], env: Record<string, string>) => {
       const ran = await runIn(['status', ...words], { home: temporaryFolder(), env, plane });
       return ran.opened === undefined ? 'stack' : 'file';

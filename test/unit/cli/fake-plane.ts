@@ -73,6 +73,9 @@ export function fakePlane(over: Partial<Plane> = {}): Plane {
     history: notExpected('history'),
     deadLetters: notExpected('deadLetters'),
     redrive: notExpected('redrive'),
+    deleteLetter: notExpected('deleteLetter'),
+    pause: notExpected('pause'),
+    resume: notExpected('resume'),
     close: async () => undefined,
     ...over,
   };
