@@ -62,6 +62,11 @@ export function scheduleExpression(intervalMs: number, quietHours: QuietHours | 
   return `cron(0 ${loud.filter((_, index) => index % hours === 0).join(',')} * * ? *)`;
 }
 
+/** How long the stores are left alone each day. */
+export function quietSpanMs(quietHours: QuietHours | undefined): number {
+  return quietHours === undefined ? 0 : (DAY_HOURS - loudHours(quietHours).length) * HOUR_MS;
+}
+
 function loudHours({ from, until }: QuietHours): number[] {
   const count = (from - until + DAY_HOURS) % DAY_HOURS;
   return Array.from({ length: count }, (_, index) => (until + index) % DAY_HOURS);

@@ -2,6 +2,15 @@ import { CLOUD_VARIABLES } from '../src/aws/names.ts';
 import { loadSettings, type Settings, settingDefinitions } from '../src/config.ts';
 import { UpkeepError } from '../src/errors.ts';
 import { canonicalRoot } from '../src/fleet/targets.ts';
+import {
+  assertBucket,
+  assertCaps,
+  assertEnvironment,
+  assertRights,
+  assertStackName,
+  assertTimeZone,
+  settingRefused as invalid,
+} from './aws-limits.ts';
 import { type QuietHours, quietHoursOf } from './quiet-hours.ts';
 
 export type Architecture = 'x86_64' | 'arm64';
@@ -36,6 +45,10 @@ export interface StackSettings {
   readonly quietHours?: QuietHours;
   /** @default 30 */
   readonly logRetentionDays: number;
+  /** Whether the caps of the lanes are reserved in the account; else only their event sources keep them. @default true */
+  readonly reservedConcurrency: boolean;
+  /** Whether DynamoDB itself refuses to delete the table. @default false: a first deployment could not be rolled back */
+  readonly deletionProtection: boolean;
 }
 
 /** The words of `-c name=value` beside the product's own settings. */
@@ -53,6 +66,8 @@ export const WORDS = [
   'quietHours',
   'timeZone',
   'logRetentionDays',
+  'reservedConcurrency',
+  'deletionProtection',
 ] as const;
 
 type Word = (typeof WORDS)[number];
@@ -75,20 +90,33 @@ export async function stackSettings(
   const settings = loadSettings(given, CLOUD_VARIABLES);
   const roots = await Promise.all(settings.roots.map(s3Root));
   if (roots.length === 0) throw rootsMissing();
+  roots.forEach(assertBucket);
   const vpc = { subnetIds: list(word('subnetIds')), securityGroupIds: list(word('securityGroupIds')) };
   if ((vpc.subnetIds.length === 0) !== (vpc.securityGroupIds.length === 0)) {
     throw invalid('subnetIds', word('subnetIds') ?? '', 'subnetIds and securityGroupIds go together');
   }
   const quietHours = quietHoursOf(word('quietHours'), word('timeZone'), settings);
+  const flag = (name: Word, byDefault: 'true' | 'false') =>
+    oneOf(name, word(name) ?? byDefault, ['true', 'false']) === 'true';
+  const stackName = word('stackName') ?? 'LanceUpkeep';
+  const reservedConcurrency = flag('reservedConcurrency', 'true');
+  const variables = variablesOf(given, roots);
+  assertStackName(stackName);
+  assertTimeZone(word('timeZone') ?? 'UTC');
+  assertCaps(settings, reservedConcurrency);
+  assertEnvironment(variables, stackName);
+  assertRights(roots);
   return {
     ...vpc,
-    stackName: word('stackName') ?? 'LanceUpkeep',
+    stackName,
     roots,
     settings,
-    variables: variablesOf(given, roots),
+    variables,
     architecture: oneOf('architecture', word('architecture') ?? 'x86_64', ['x86_64', 'arm64']),
     memoryMb: whole('memoryMb', word('memoryMb') ?? '3008', 1024, 10_240),
-    alarms: oneOf('alarms', word('alarms') ?? 'true', ['true', 'false']) === 'true',
+    alarms: flag('alarms', 'true'),
+    reservedConcurrency,
+    deletionProtection: flag('deletionProtection', 'false'),
     logRetentionDays: retention(word('logRetentionDays') ?? '30'),
     ...optional('kmsKeyArn', arn('kmsKeyArn', word('kmsKeyArn'), 'kms')),
     ...optional('bucketKmsKeyArn', arn('bucketKmsKeyArn', word('bucketKmsKeyArn'), 'kms')),
@@ -167,13 +195,4 @@ function arn(name: Word, value: string | undefined, service: string): string | u
 
 function optional<N extends string, T>(name: N, value: T | undefined): Partial<Record<N, T>> {
   return value === undefined ? {} : ({ [name]: value } as Record<N, T>);
-}
-
-function invalid(name: Word, value: string, why: string): UpkeepError {
-  return new UpkeepError(`${name}=${JSON.stringify(value)} cannot be used: ${why}.`, {
-    code: 'SETTING_INVALID',
-    disposition: 'permanent',
-    next: `Correct the context value ${name}, or leave it out.`,
-    details: { name, value },
-  });
 }

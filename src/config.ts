@@ -5,7 +5,11 @@ export interface Settings {
   readonly roots: readonly string[];
   readonly indexAfterCompaction: boolean;
   readonly indexBeforeMerge: boolean;
+  readonly compactConcurrency: number;
+  readonly indexIdConcurrency: number;
   readonly mergeWalConcurrency: number;
+  readonly optimizeIndicesConcurrency: number;
+  readonly pruneConcurrency: number;
   readonly minFragments: number;
   readonly mergeWalMinGenerations: number;
   readonly mergeMaxGenerations: number;
@@ -76,6 +80,38 @@ export const settingDefinitions: readonly SettingDefinition[] = [
     default: '4',
     least: 1,
     meaning: 'Merges that run at the same time, over all stores.',
+  },
+  {
+    name: 'COMPACT_CONCURRENCY',
+    property: 'compactConcurrency',
+    unit: 'count',
+    default: '10',
+    least: 1,
+    meaning: 'Compactions that run at the same time on AWS, over all stores.',
+  },
+  {
+    name: 'INDEX_ID_CONCURRENCY',
+    property: 'indexIdConcurrency',
+    unit: 'count',
+    default: '10',
+    least: 1,
+    meaning: 'Builds of key indexes that run at the same time on AWS, over all stores.',
+  },
+  {
+    name: 'OPTIMIZE_INDICES_CONCURRENCY',
+    property: 'optimizeIndicesConcurrency',
+    unit: 'count',
+    default: '4',
+    least: 1,
+    meaning: 'Extensions of indexes that run at the same time on AWS, over all stores.',
+  },
+  {
+    name: 'PRUNE_CONCURRENCY',
+    property: 'pruneConcurrency',
+    unit: 'count',
+    default: '2',
+    least: 1,
+    meaning: 'Prunings of versions that run at the same time on AWS, over all stores.',
   },
   {
     name: 'MIN_FRAGMENTS',
@@ -266,6 +302,8 @@ const families = [
   'UPKEEP_',
   'INDEX_AFTER_',
   'INDEX_BEFORE_',
+  'INDEX_ID_',
+  'OPTIMIZE_INDICES_',
   'INDEX_MAX_',
   'INDEX_TAIL_',
   'MERGE_WAL_',

@@ -27,29 +27,15 @@ export interface RootAccessProps {
   readonly bucketKmsKeyArn?: string;
 }
 
-/** Lets a role at the objects below the roots, and at nothing beside them. */
+/** Lets a role at the objects below the roots, and at nothing beside them but the markers that say whose they are. */
 export function grantRoots(scope: Construct, role: IRole, { roots, access, bucketKmsKeyArn }: RootAccessProps): void {
-  const places = roots.map(placeOf);
   const arn = (path: string) => Stack.of(scope).formatArn({ service: 's3', region: '', account: '', resource: path });
-  const objects = places.map(({ bucket, prefix }) => arn(`${bucket}/${prefix}*`));
-  const statements = [new PolicyStatement({ sid: 'Objects', actions: [...ACTIONS[access]], resources: objects })];
-  // Also what makes S3 answer 404 instead of 403 for a key that is absent, such as the manifest of the next version.
-  for (const [index, [bucket, prefixes]] of [...groupedByBucket(places)].entries()) {
-    const conditions = prefixes.includes('') ? {} : { StringLike: { 's3:prefix': prefixes.map((one) => `${one}*`) } };
-    const sid = `List${index}`;
-    statements.push(new PolicyStatement({ sid, actions: ['s3:ListBucket'], resources: [arn(bucket)], conditions }));
-  }
-  const own = places.map(({ bucket, prefix }) => arn(`${bucket}/${prefix}${OWNER_KEY}`));
-  // Taken back when another ledger claimed a root around it, or inside of it, in the same moment.
-  const claim = ['s3:PutObject', 's3:DeleteObject'];
-  statements.push(new PolicyStatement({ sid: 'OwnerMarker', actions: claim, resources: own }));
-  statements.push(...markersAround(roots, arn));
+  for (const statement of rootStatements(roots, access, arn)) role.addToPrincipalPolicy(statement);
   if (bucketKmsKeyArn !== undefined) {
     const actions = ['kms:Decrypt', 'kms:GenerateDataKey'];
-    statements.push(new PolicyStatement({ sid: 'BucketKey', actions, resources: [bucketKmsKeyArn] }));
+    role.addToPrincipalPolicy(new PolicyStatement({ sid: 'BucketKey', actions, resources: [bucketKmsKeyArn] }));
   }
-  for (const statement of statements) role.addToPrincipalPolicy(statement);
-  for (const { bucket, prefix } of places) {
+  for (const { bucket, prefix } of roots.map(placeOf)) {
     const finding = `Resource::arn:<AWS::Partition>:s3:::${bucket}/${prefix}*`;
     acknowledge(
       role,
@@ -59,28 +45,44 @@ export function grantRoots(scope: Construct, role: IRole, { roots, access, bucke
   }
 }
 
-/** Whether a root lies inside of another ledger's is said by the markers above it: those may be read, and nothing else up there. */
-function markersAround(roots: readonly string[], arn: (path: string) => string): PolicyStatement[] {
-  const paths = new Set(roots.flatMap((root) => markersAbove(root).slice(1)).map((uri) => uri.slice('s3://'.length)));
-  if (paths.size === 0) return [];
-  const keysOf = groupedByBucket(
-    [...paths].map((path) => {
-      const [bucket = '', ...rest] = path.split('/');
-      return { bucket, prefix: rest.join('/') };
-    }),
+/** The rights on the roots alone. `arn` names a bucket or an object. */
+export function rootStatements(
+  roots: readonly string[],
+  access: DataAccess,
+  arn: (path: string) => string,
+): readonly PolicyStatement[] {
+  const places = roots.map(placeOf);
+  const objects = places.map(({ bucket, prefix }) => arn(`${bucket}/${prefix}*`));
+  const statements = [new PolicyStatement({ sid: 'Objects', actions: [...ACTIONS[access]], resources: objects })];
+  if (access !== 'rewrite') {
+    const own = places.map(({ bucket, prefix }) => arn(`${bucket}/${prefix}${OWNER_KEY}`));
+    // Taken back when another ledger claimed a root around it, or inside of it, in the same moment.
+    const claim = ['s3:PutObject', 's3:DeleteObject'];
+    statements.push(new PolicyStatement({ sid: 'OwnerMarker', actions: claim, resources: own }));
+  }
+  // Whether a root lies inside of another ledger's is said by the markers above it: those may be read, and nothing else up there.
+  const around = [...new Set(roots.flatMap((root) => markersAbove(root).slice(1)))].map((uri) =>
+    uri.slice('s3://'.length),
   );
-  return [
-    new PolicyStatement({ sid: 'MarkersAround', actions: ['s3:GetObject'], resources: [...paths].map(arn) }),
-    ...[...keysOf].map(
-      ([bucket, keys], index) =>
-        new PolicyStatement({
-          sid: `ListMarkers${index}`,
-          actions: ['s3:ListBucket'],
-          resources: [arn(bucket)],
-          conditions: { StringEquals: { 's3:prefix': keys } },
-        }),
-    ),
-  ];
+  if (around.length > 0) {
+    statements.push(
+      new PolicyStatement({ sid: 'MarkersAround', actions: ['s3:GetObject'], resources: around.map(arn) }),
+    );
+  }
+  // Also what makes S3 answer 404 instead of 403 for a key that is absent, such as the manifest of the next version.
+  const listed = groupedByBucket([
+    ...places.map(({ bucket, prefix }) => ({ bucket, prefix: `${prefix}*` })),
+    ...around.map((path) => {
+      const [bucket = '', ...key] = path.split('/');
+      return { bucket, prefix: key.join('/') };
+    }),
+  ]);
+  for (const [index, [bucket, prefixes]] of [...listed].entries()) {
+    const conditions = prefixes.includes('*') ? {} : { StringLike: { 's3:prefix': prefixes } };
+    const sid = `List${index}`;
+    statements.push(new PolicyStatement({ sid, actions: ['s3:ListBucket'], resources: [arn(bucket)], conditions }));
+  }
+  return statements;
 }
 
 /** One statement a bucket: the policies of a role may not be longer than 10,240 characters. */

@@ -5,11 +5,13 @@ import type { ILayerVersion } from 'aws-cdk-lib/aws-lambda';
 import { SqsEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
 import { Queue, QueueEncryption, type QueueProps } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
+import { deadLetterRetentionMs, messageRetentionMs } from '../../src/tasks/retention.ts';
 import type { TaskKind } from '../../src/tasks/task.ts';
+import { LEAST_EVENT_SOURCE_CAP } from '../aws-limits.ts';
 import type { FunctionName } from '../packaging/function-bundle.ts';
 import type { StackSettings } from '../settings.ts';
 import { type DataAccess, grantRoots } from './data-access.ts';
-import { grantTable } from './ledger.ts';
+import { grantTable, RIGHTS } from './ledger.ts';
 import { keyOf, type PlaneContext, PlaneFunction } from './plane-function.ts';
 
 export interface LaneProps extends PlaneContext {
@@ -33,18 +35,22 @@ export interface LaneWorkerProps {
 const TIMEOUT = Duration.minutes(15);
 /** A message whose function still runs must not be received again: AWS asks for six times the timeout. */
 const VISIBILITY = Duration.minutes(6 * 15);
+/**
+ * Where pollers receive more than may run, those messages are hidden for all of this time: as short as Lambda allows, the
+ * function's own timeout. One that comes again while its function still runs is told so by the ledger.
+ */
+const VISIBILITY_WITHOUT_EVENT_SOURCE_CAP = TIMEOUT;
 /** Manifests and listings of one table, and no native library. */
 const LIGHT_MEMORY_MB = 1024;
 /** Messages that have to come again do so within a minute; one that waits for a dependency is received about 25 times in its 15 minutes. */
 const RECEIVES = 50;
 /** With a cap of 1 the event source cannot be held back, and pollers count receives of messages that nobody ran. */
 const RECEIVES_WITHOUT_EVENT_SOURCE_CAP = 1000;
-const LEAST_EVENT_SOURCE_CAP = 2;
 
 /**
  * A kind's queue, its dead letters, and its function with a cap of its own: what waits in one lane takes nothing from another.
  * The cap is the function's reserved concurrency and, from 2 on, the event source's maximum concurrency, so that no more
- * is received than can run.
+ * is received than can run. Without reservations it is the event source's alone, which then has to be 2 or more.
  */
 export class Lane extends Construct {
   readonly kind: TaskKind;
@@ -57,17 +63,18 @@ export class Lane extends Construct {
     this.#props = props;
     this.kind = props.kind;
     const encryption = encryptionOf(this, props.settings);
+    const history = props.settings.settings.taskHistoryMs;
     this.deadLetters = new Queue(this, 'DeadLetters', {
       ...encryption,
       enforceSSL: true,
-      retentionPeriod: Duration.days(14),
+      retentionPeriod: Duration.millis(deadLetterRetentionMs(history)),
     });
     const capped = props.concurrency >= LEAST_EVENT_SOURCE_CAP;
     this.queue = new Queue(this, 'Queue', {
       ...encryption,
       enforceSSL: true,
-      visibilityTimeout: VISIBILITY,
-      retentionPeriod: Duration.days(4),
+      visibilityTimeout: capped ? VISIBILITY : VISIBILITY_WITHOUT_EVENT_SOURCE_CAP,
+      retentionPeriod: Duration.millis(messageRetentionMs(history)),
       deadLetterQueue: {
         queue: this.deadLetters,
         maxReceiveCount: capped ? RECEIVES : RECEIVES_WITHOUT_EVENT_SOURCE_CAP,
@@ -87,7 +94,7 @@ export class Lane extends Construct {
       memoryMb: props.nativeLayer ? settings.memoryMb : LIGHT_MEMORY_MB,
       scratch: Size.gibibytes(2),
       ...(props.nativeLayer ? { nativeLayer: props.nativeLayer } : {}),
-      reservedConcurrency: concurrency,
+      ...(settings.reservedConcurrency ? { reservedConcurrency: concurrency } : {}),
     });
     for (const [name, value] of Object.entries(props.names)) worker.function.addEnvironment(name, value);
     worker.function.addEventSource(
@@ -97,7 +104,7 @@ export class Lane extends Construct {
         ...(concurrency >= LEAST_EVENT_SOURCE_CAP ? { maxConcurrency: concurrency } : {}),
       }),
     );
-    grantTable(props.ledger, worker.role, { indexes: false });
+    grantTable(props.ledger, worker.role, RIGHTS.work);
     grantSend(worker.role, [...props.lanes.map(({ queue }) => queue), this.deadLetters]);
     grantRoots(this, worker.role, { ...settings, access: props.access });
     return worker;

@@ -14,8 +14,9 @@ import { DynamoEventSource } from 'aws-cdk-lib/aws-lambda-event-sources';
 import { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import { LEDGER_INDEXES } from '../../src/aws/dynamo-table.ts';
-import { COMPACTION_PREFIX } from '../../src/tasks/items.ts';
+import { COMPACTION_PREFIX, HOLDER_ATTRIBUTE, LEASE_SK, TASK_SK } from '../../src/tasks/items.ts';
 import { TTL_ATTRIBUTE } from '../../src/tasks/ports.ts';
+import { deadLetterRetentionMs } from '../../src/tasks/retention.ts';
 import { acknowledge } from './acknowledge.ts';
 import { encryptionOf, grantSend, type Lane } from './lane.ts';
 import { keyOf, type PlaneContext, PlaneFunction } from './plane-function.ts';
@@ -39,8 +40,10 @@ export class Ledger extends Construct {
       timeToLiveAttribute: TTL_ATTRIBUTE,
       pointInTimeRecoverySpecification: { pointInTimeRecoveryEnabled: true },
       // Which task did what to which table is worth more than the stack: it stays when the stack goes.
-      removalPolicy: RemovalPolicy.RETAIN,
-      deletionProtection: true,
+      // A first deployment that is rolled back has nothing to remember, and leaves nothing behind; DynamoDB's own protection would
+      // keep CloudFormation from that, so that it comes with a later deployment, if at all.
+      removalPolicy: RemovalPolicy.RETAIN_ON_UPDATE_OR_DELETE,
+      deletionProtection: props.settings.deletionProtection,
       ...(encryptionKey
         ? { encryption: TableEncryption.CUSTOMER_MANAGED, encryptionKey }
         : { encryption: TableEncryption.AWS_MANAGED }),
@@ -58,7 +61,7 @@ export class Ledger extends Construct {
     this.streamFailures = new Queue(this, 'StreamFailures', {
       ...encryptionOf(this, props.settings),
       enforceSSL: true,
-      retentionPeriod: Duration.days(14),
+      retentionPeriod: Duration.millis(deadLetterRetentionMs(props.settings.settings.taskHistoryMs)),
     });
     acknowledge(
       this.streamFailures,
@@ -94,7 +97,7 @@ export class Ledger extends Construct {
       }),
     );
     acknowledge(stream.role, 'AwsSolutions-IAM5[Resource::*]', 'dynamodb:ListStreams cannot be limited to a resource.');
-    grantTable(this.table, stream.role, { indexes: false });
+    grantTable(this.table, stream.role, RIGHTS.decide);
     grantSend(stream.role, [...props.lanes.map(({ queue }) => queue), this.streamFailures]);
     return stream;
   }
@@ -103,12 +106,12 @@ export class Ledger extends Construct {
 /** What is removed, by time above all, is no event; nor is a lease that somebody holds. */
 const CHANGED = FilterRule.or('INSERT', 'MODIFY');
 const STREAM_FILTERS = [
-  FilterCriteria.filter({ eventName: CHANGED, dynamodb: { Keys: { sk: { S: FilterRule.isEqual('TASK') } } } }),
+  FilterCriteria.filter({ eventName: CHANGED, dynamodb: { Keys: { sk: { S: FilterRule.isEqual(TASK_SK) } } } }),
   FilterCriteria.filter({
     eventName: CHANGED,
     dynamodb: {
-      Keys: { sk: { S: FilterRule.isEqual('LEASE') } },
-      NewImage: { holderClaimId: { S: FilterRule.notExists() } },
+      Keys: { sk: { S: FilterRule.isEqual(LEASE_SK) } },
+      NewImage: { [HOLDER_ATTRIBUTE]: { S: FilterRule.notExists() } },
     },
   }),
   FilterCriteria.filter({
@@ -117,22 +120,29 @@ const STREAM_FILTERS = [
   }),
 ];
 
-/** A transaction has no right of its own: it needs the rights of what it does. */
-const TABLE_ACTIONS = [
-  'dynamodb:GetItem',
-  'dynamodb:BatchGetItem',
-  'dynamodb:Query',
-  'dynamodb:PutItem',
-  'dynamodb:UpdateItem',
-  'dynamodb:DeleteItem',
-  'dynamodb:ConditionCheckItem',
-];
+/**
+ * What a function does to the ledger's items. A transaction has no right of its own: it needs the rights of what it does.
+ * - `work`: admits, claims, renews, settles. It looks up what it knows by name, and removes nothing.
+ * - `decide`: tells dependents as well, which it looks for and whose edges it removes.
+ * - `search`: looks for what is due, too.
+ */
+const WORK = ['GetItem', 'BatchGetItem', 'PutItem', 'UpdateItem', 'ConditionCheckItem'];
+const DECIDE = [...WORK, 'Query', 'DeleteItem'];
 
-/** Lets a role at the ledger's items, and at its indexes if it looks for what is due. */
-export function grantTable(table: Table, role: IRole, { indexes }: { readonly indexes: boolean }): void {
-  role.addToPrincipalPolicy(
-    new PolicyStatement({ sid: 'Ledger', actions: TABLE_ACTIONS, resources: [table.tableArn] }),
-  );
+interface LedgerRights {
+  readonly actions: readonly string[];
+  readonly indexes: boolean;
+}
+
+export const RIGHTS: Readonly<Record<'work' | 'decide' | 'search', LedgerRights>> = {
+  work: { actions: WORK, indexes: false },
+  decide: { actions: DECIDE, indexes: false },
+  search: { actions: DECIDE, indexes: true },
+};
+
+export function grantTable(table: Table, role: IRole, { actions, indexes }: LedgerRights): void {
+  const named = actions.map((action) => `dynamodb:${action}`);
+  role.addToPrincipalPolicy(new PolicyStatement({ sid: 'Ledger', actions: named, resources: [table.tableArn] }));
   if (!indexes) return;
   const resources = LEDGER_INDEXES.map(({ name }) => `${table.tableArn}/index/${name}`);
   role.addToPrincipalPolicy(new PolicyStatement({ sid: 'Indexes', actions: ['dynamodb:Query'], resources }));

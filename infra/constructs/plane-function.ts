@@ -1,4 +1,4 @@
-import { type Duration, RemovalPolicy, type Size } from 'aws-cdk-lib';
+import { type Duration, RemovalPolicy, type Size, Stack } from 'aws-cdk-lib';
 import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
 import { type IKey, Key } from 'aws-cdk-lib/aws-kms';
 import {
@@ -57,7 +57,7 @@ export class PlaneFunction extends Construct {
       removalPolicy: RemovalPolicy.DESTROY,
     });
     this.role = new Role(this, 'Role', {
-      assumedBy: new ServicePrincipal('lambda.amazonaws.com'),
+      assumedBy: serviceOfThisAccount(this, 'lambda'),
       description: `${props.description} (lance-upkeep)`,
     });
     this.role.addToPrincipalPolicy(
@@ -114,6 +114,12 @@ export class PlaneFunction extends Construct {
     // Without its rights in place, a function in a VPC is not created.
     resource.node.addDependency(this.role);
   }
+}
+
+/** A service as it acts for this account, and for no other that might name our roles to it. */
+export function serviceOfThisAccount(scope: Construct, service: 'lambda' | 'scheduler'): ServicePrincipal {
+  const conditions = { StringEquals: { 'aws:SourceAccount': Stack.of(scope).account } };
+  return new ServicePrincipal(`${service}.amazonaws.com`, { conditions });
 }
 
 /** The operator's key as a construct's property; empty without one. */

@@ -1,14 +1,14 @@
 import { Duration } from 'aws-cdk-lib';
 import type { Table } from 'aws-cdk-lib/aws-dynamodb';
-import { PolicyStatement, Role, ServicePrincipal } from 'aws-cdk-lib/aws-iam';
+import { PolicyStatement, Role } from 'aws-cdk-lib/aws-iam';
 import { CfnSchedule, CfnScheduleGroup } from 'aws-cdk-lib/aws-scheduler';
 import { Construct } from 'constructs';
 import type { SweepEvent } from '../../lambdas/sweep.ts';
 import { scheduleExpression } from '../quiet-hours.ts';
 import { grantRoots } from './data-access.ts';
 import { grantSend, type Lane } from './lane.ts';
-import { grantTable } from './ledger.ts';
-import { type PlaneContext, PlaneFunction } from './plane-function.ts';
+import { grantTable, RIGHTS } from './ledger.ts';
+import { type PlaneContext, PlaneFunction, serviceOfThisAccount } from './plane-function.ts';
 
 export interface SweepsProps extends PlaneContext {
   readonly ledger: Table;
@@ -38,7 +38,7 @@ export class Sweeps extends Construct {
     // The next pass makes up for a failed one: repeating it by itself would only run two at once.
     this.sweep.function.configureAsyncInvoke({ retryAttempts: 0, maxEventAge: Duration.minutes(5) });
     const queues = props.lanes.map(({ queue }) => queue);
-    grantTable(props.ledger, this.sweep.role, { indexes: true });
+    grantTable(props.ledger, this.sweep.role, RIGHTS.search);
     grantSend(this.sweep.role, queues);
     this.sweep.role.addToPrincipalPolicy(
       new PolicyStatement({
@@ -55,7 +55,7 @@ export class Sweeps extends Construct {
     const { compactionIntervalMs, mergeWalIntervalMs, mergeWalTailIntervalMs } = settings.settings;
     const group = new CfnScheduleGroup(this, 'Schedules');
     const role = new Role(this, 'ScheduleRole', {
-      assumedBy: new ServicePrincipal('scheduler.amazonaws.com'),
+      assumedBy: serviceOfThisAccount(this, 'scheduler'),
       description: 'Starts the sweeps (lance-upkeep)',
     });
     const { functionArn } = this.sweep.function;

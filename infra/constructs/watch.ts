@@ -6,12 +6,14 @@ import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import type { SweepKind } from '../../src/fleet/demand.ts';
 import { TASK_KINDS, type TaskKind } from '../../src/tasks/task.ts';
+import { quietSpanMs } from '../quiet-hours.ts';
 import type { StackSettings } from '../settings.ts';
 import { addDashboard } from './dashboard.ts';
 import type { Lane } from './lane.ts';
 import type { Ledger } from './ledger.ts';
 import type { PlaneFunction } from './plane-function.ts';
 import { PlaneMetrics } from './plane-metrics.ts';
+import { watchedFunctions, watchedQueues } from './watched-parts.ts';
 
 export interface WatchProps {
   readonly settings: StackSettings;
@@ -25,7 +27,7 @@ export interface WatchProps {
 /** `critical`: tables suffer or nothing runs. `warning`: look at it during the day. */
 export type Severity = 'critical' | 'warning';
 
-interface Watched {
+export interface Watched {
   /** Name of the alarm, after the stack's and the severity. */
   readonly name: string;
   readonly metric: IMetric;
@@ -81,6 +83,8 @@ function everythingWatched(props: WatchProps): readonly Watched[] {
   return [
     ...props.lanes.map((lane) => deadLetters(`dead-letters-${lane.kind}`, lane.deadLetters, 'Dead letters')),
     deadLetters('stream-failures', props.ledger.streamFailures, 'The stream fails'),
+    ...watchedFunctions(props),
+    ...watchedQueues(props),
     ...backlog(props.settings, metrics),
     ...tasks(metrics),
     ...passes(props.settings, metrics),
@@ -99,14 +103,17 @@ function deadLetters(name: string, queue: Queue, runbook: string): Watched {
   return { name, metric, from: { warning: 1 }, runbook };
 }
 
-function backlog({ settings }: StackSettings, metrics: PlaneMetrics): readonly Watched[] {
+function backlog({ settings, quietHours }: StackSettings, metrics: PlaneMetrics): readonly Watched[] {
   const tailMs = settings.mergeWalTailIntervalMs;
+  const indexMs = settings.indexTailIntervalMs;
+  // Nothing is merged or indexed meanwhile, and a page each morning is soon ignored.
+  const quietMs = quietSpanMs(quietHours);
   const runbook = 'Backlog grows on a store';
   return [
     {
       name: 'oldest-pending',
       metric: metrics.backlog('OldestPendingMs', QUARTER_HOUR),
-      from: { warning: 2 * tailMs, critical: 6 * tailMs },
+      from: { warning: 2 * tailMs + quietMs, critical: 6 * tailMs + quietMs },
       runbook,
     },
     {
@@ -125,7 +132,7 @@ function backlog({ settings }: StackSettings, metrics: PlaneMetrics): readonly W
     {
       name: 'index-outside',
       metric: metrics.backlog('OldestOutsideIndexMs', QUARTER_HOUR),
-      from: { warning: 6 * settings.indexTailIntervalMs, critical: 24 * settings.indexTailIntervalMs },
+      from: { warning: 6 * indexMs + quietMs, critical: 24 * indexMs + quietMs },
       runbook: 'An index falls behind',
     },
     {
@@ -188,6 +195,18 @@ function passes({ settings, quietHours }: StackSettings, metrics: PlaneMetrics):
   });
   return [
     ...silent,
+    ...intervals.map(([kind]) => ({
+      name: `sweep-out-of-time-${kind}`,
+      metric: metrics.sweep('StoresSkipped', kind, QUARTER_HOUR),
+      from: { warning: 1 },
+      runbook: 'A sweep runs out of time',
+    })),
+    {
+      name: 'recover-errors',
+      metric: metrics.recover('RecoverErrors', QUARTER_HOUR),
+      from: { warning: 3, critical: 50 },
+      runbook: 'Recovery fails',
+    },
     {
       name: 'no-recover',
       metric: metrics.recoversRun(Duration.minutes(5)),

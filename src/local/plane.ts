@@ -10,6 +10,7 @@ import { createPipeline, type Pipeline } from '../pipeline.ts';
 import { type InspectReport, type Plane, type ProgressEvent, type RunReport, SCHEMA_VERSION } from '../plane.ts';
 import { isAtRest } from '../tasks/at-rest.ts';
 import { ledgerId } from '../tasks/ledger-id.ts';
+import { messageRetentionMs } from '../tasks/retention.ts';
 import { systemClock } from '../tasks/system-clock.ts';
 import { TASK_KINDS, type Task } from '../tasks/task.ts';
 import { createViews, taskReport, type Views } from '../views.ts';
@@ -47,7 +48,11 @@ export async function openPlane(options: PlaneOptions): Promise<Plane> {
   const roots = outermost(await Promise.all(options.roots.map(canonicalRoot)));
   const storage = await storageOf(roots, process.env);
   const ledger = createSqliteLedger({ file: options.ledgerFile, clock: systemClock });
-  const queue = createSqliteQueue({ file: options.ledgerFile, clock: systemClock });
+  const queue = createSqliteQueue({
+    file: options.ledgerFile,
+    clock: systemClock,
+    retentionMs: messageRetentionMs(options.settings.taskHistoryMs),
+  });
   return new LocalPlane({ ...options, roots }, storage, ledger, queue);
 }
 

@@ -1,4 +1,3 @@
-import { LONGEST_LIFE_MS } from './cooldown.ts';
 import { dependencyCycle } from './errors.ts';
 import {
   aliasKey,
@@ -12,6 +11,7 @@ import {
   waitingAttributes,
 } from './items.ts';
 import type { AttributeValue, Condition, Write } from './ports.ts';
+import { aliasRetentionMs } from './retention.ts';
 import type { OpenTasks } from './store-items.ts';
 import { hasEnded, type Task, type TaskRequest } from './task.ts';
 
@@ -178,8 +178,7 @@ function alias(input: AdmissionInput, task: Task): readonly Write[] {
     taskId: task.id,
     kind: task.kind,
     target: task.target,
-    // The joined task may be open for its longest life before its own history begins.
-    removeAfter: ttlSeconds(input.now, input.historyMs + LONGEST_LIFE_MS),
+    removeAfter: ttlSeconds(input.now, aliasRetentionMs(input.historyMs)),
   };
   return [
     { kind: 'put', item: { ...aliasKey(input.id), attributes }, when: [{ test: 'absent' }] },

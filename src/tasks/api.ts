@@ -1,13 +1,12 @@
 import type { ErrorRecord } from '../errors.ts';
 import type { Pause } from './pause.ts';
 import type { ChangeRecord, Clock, Ledger, TaskQueue } from './ports.ts';
-import type { Health, Task, TaskKind, TaskRequest, TaskState, WorkResult } from './task.ts';
+import type { Health, LaneCaps, Task, TaskKind, TaskRequest, TaskState, WorkResult } from './task.ts';
 
 /** The settings the lifecycle needs; units in the names. */
-export interface LifecycleSettings {
+export interface LifecycleSettings extends LaneCaps {
   readonly taskCooldownAfterFailures: number;
   readonly taskHistoryMs: number;
-  readonly mergeWalConcurrency: number;
   readonly indexAfterCompaction: boolean;
 }
 

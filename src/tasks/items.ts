@@ -24,14 +24,20 @@ export interface TaskRecord {
 export const FIRST_NUDGE_MS = 60_000;
 export const JUDGE_AFTER_MS = 15 * 60_000;
 
-export const taskKey = (id: string): ItemKey => ({ pk: `TASK#${id}`, sk: 'TASK' });
+/** Sort keys that the stream's filters look for. */
+export const TASK_SK = 'TASK';
+export const LEASE_SK = 'LEASE';
+/** On a lease that somebody holds, and on no other. */
+export const HOLDER_ATTRIBUTE = 'holderClaimId';
+
+export const taskKey = (id: string): ItemKey => ({ pk: `TASK#${id}`, sk: TASK_SK });
 export const aliasKey = (id: string): ItemKey => ({ pk: `TASK#${id}`, sk: 'ALIAS' });
 export const edgeKey = (dependency: string, dependent: string): ItemKey => ({
   pk: `TASK#${dependency}`,
   sk: `${EDGE_PREFIX}${dependent}`,
 });
 export const openKey = (target: string, kind: TaskKind): ItemKey => ({ pk: storePk(target), sk: `OPEN#${kind}` });
-export const leaseKey = (target: string): ItemKey => ({ pk: storePk(target), sk: 'LEASE' });
+export const leaseKey = (target: string): ItemKey => ({ pk: storePk(target), sk: LEASE_SK });
 export const healthKey = (target: string, kind: TaskKind): ItemKey => ({ pk: storePk(target), sk: `HEALTH#${kind}` });
 export const factsKey = (target: string): ItemKey => ({ pk: storePk(target), sk: 'FACTS' });
 /** `at` is the start of the attempt, so that a settle that is repeated writes the same key. */

@@ -1,5 +1,5 @@
 import type { ErrorRecord } from '../errors.ts';
-import { defined, healthKey, leaseKey, openKey, reader, shardOf } from './items.ts';
+import { defined, HOLDER_ATTRIBUTE, healthKey, leaseKey, openKey, reader, shardOf } from './items.ts';
 import type { Attributes, Condition, Item, Write } from './ports.ts';
 import type { Health, TaskKind } from './task.ts';
 
@@ -29,7 +29,7 @@ export const LEASE_MS = 180_000;
 export const RENEW_EVERY_MS = 60_000;
 export const EXPIRY_GRACE_MS = 30_000;
 
-const HOLDER_ATTRIBUTES = ['holderClaimId', 'holderTaskId', 'holderKind', 'holderProcess', 'expiresAt', 'leaseShard'];
+const HOLDER_ATTRIBUTES = [HOLDER_ATTRIBUTE, 'holderTaskId', 'holderKind', 'holderProcess', 'expiresAt', 'leaseShard'];
 
 export function readOpen(item: Item | undefined): OpenTasks {
   const get = reader(item?.attributes ?? {});
@@ -38,7 +38,7 @@ export function readOpen(item: Item | undefined): OpenTasks {
 
 export function readLease(item: Item | undefined): Lease {
   const get = reader(item?.attributes ?? {});
-  const claimId = get.optionalText('holderClaimId');
+  const claimId = get.optionalText(HOLDER_ATTRIBUTE);
   const holder = claimId && {
     claimId,
     taskId: get.text('holderTaskId'),
@@ -87,7 +87,7 @@ export function takeLease(target: string, lease: Lease, holder: LeaseHolder): Wr
     set: {
       target,
       token: lease.token + 1,
-      holderClaimId: holder.claimId,
+      [HOLDER_ATTRIBUTE]: holder.claimId,
       holderTaskId: holder.taskId,
       holderKind: holder.kind,
       holderProcess: holder.process,
@@ -95,7 +95,7 @@ export function takeLease(target: string, lease: Lease, holder: LeaseHolder): Wr
       expiresAt: holder.expiresAt,
       leaseShard: shardOf(target),
     },
-    when: [{ test: 'lacks', attribute: 'holderClaimId' }, unchanged],
+    when: [{ test: 'lacks', attribute: HOLDER_ATTRIBUTE }, unchanged],
   };
 }
 
@@ -106,7 +106,7 @@ export function releaseLease(target: string, set: Attributes, when: readonly Con
 
 export function heldBy(claimId: string, token: number): readonly Condition[] {
   return [
-    { test: 'equals', attribute: 'holderClaimId', value: claimId },
+    { test: 'equals', attribute: HOLDER_ATTRIBUTE, value: claimId },
     { test: 'equals', attribute: 'token', value: token },
   ];
 }

@@ -2,7 +2,16 @@ import { createHash } from 'node:crypto';
 import { admit } from './admit.ts';
 import { TURN_MS } from './claim.ts';
 import { tellDependents } from './dependents.ts';
-import { COMPACTION_PREFIX, reader, readTask, type TaskRecord, targetOfKey } from './items.ts';
+import {
+  COMPACTION_PREFIX,
+  HOLDER_ATTRIBUTE,
+  LEASE_SK,
+  reader,
+  readTask,
+  TASK_SK,
+  type TaskRecord,
+  targetOfKey,
+} from './items.ts';
 import { type Parts, sendNudge } from './parts.ts';
 import type { ChangeRecord, Item } from './ports.ts';
 import { runnableTasks } from './runnable.ts';
@@ -16,8 +25,8 @@ import { hasEnded, MAX_ID_LENGTH, TASK_KINDS, type Task } from './task.ts';
 export async function onRecord(parts: Parts, record: ChangeRecord): Promise<void> {
   const { key } = record;
   if (record.expired || record.change === 'remove') return;
-  if (key.sk === 'TASK') return onTask(parts, record);
-  if (key.sk === 'LEASE') return onLease(parts, record);
+  if (key.sk === TASK_SK) return onTask(parts, record);
+  if (key.sk === LEASE_SK) return onLease(parts, record);
   if (key.sk.startsWith(COMPACTION_PREFIX)) return onCompaction(parts, record);
 }
 
@@ -94,7 +103,7 @@ function turnOf(parts: Parts, task: Task, lease: Lease, runnable: number): numbe
 }
 
 function isHeld(item: Item): boolean {
-  return item.attributes.holderClaimId !== undefined;
+  return item.attributes[HOLDER_ATTRIBUTE] !== undefined;
 }
 
 function restOf(parts: Parts, until: number | undefined): number {

@@ -153,10 +153,24 @@ export function hasEnded(state: TaskState): boolean {
   return state === 'done' || state === 'failed';
 }
 
-/** Tasks of a kind that run at once over all stores, where nothing else is set. An index upkeep and a prune are short. */
-const LANE_CAPS = { Compact: 10, IndexId: 10, OptimizeIndices: 4, Prune: 2 } as const;
+/** How many tasks of each kind may run at the same time, over all stores. */
+export interface LaneCaps {
+  readonly compactConcurrency: number;
+  readonly indexIdConcurrency: number;
+  readonly mergeWalConcurrency: number;
+  readonly optimizeIndicesConcurrency: number;
+  readonly pruneConcurrency: number;
+}
 
-/** How many tasks of a kind may run at the same time, over all stores. */
-export function laneCap(kind: TaskKind, settings: { readonly mergeWalConcurrency: number }): number {
-  return kind === 'MergeWal' ? settings.mergeWalConcurrency : LANE_CAPS[kind];
+const CAPS: Readonly<Record<TaskKind, keyof LaneCaps>> = {
+  Compact: 'compactConcurrency',
+  IndexId: 'indexIdConcurrency',
+  MergeWal: 'mergeWalConcurrency',
+  OptimizeIndices: 'optimizeIndicesConcurrency',
+  Prune: 'pruneConcurrency',
+};
+
+/** The one place that says which setting caps a lane: for the messages of recover and for the functions of a deployment. */
+export function laneCap(kind: TaskKind, settings: LaneCaps): number {
+  return settings[CAPS[kind]];
 }

@@ -27,12 +27,12 @@ describe.each(LANES)('the lane of %s', (kind) => {
     expect(queue[1].Properties.VisibilityTimeout).toBeGreaterThanOrEqual(6 * 900);
   });
 
-  it('gives a message up to its own dead letters, which keep it for 14 days, after at least five receives', async () => {
+  it('gives a message up to its own dead letters, which keep it as long as the history, after at least five receives', async () => {
     const { queue, deadLetters } = await lane(kind);
     const { deadLetterTargetArn, maxReceiveCount } = queue[1].Properties.RedrivePolicy as Record<string, unknown>;
     expect(deadLetterTargetArn).toEqual({ 'Fn::GetAtt': [deadLetters[0], 'Arn'] });
     expect(maxReceiveCount).toBeGreaterThanOrEqual(5);
-    expect(deadLetters[1].Properties.MessageRetentionPeriod).toBe(14 * 86_400);
+    expect(deadLetters[1].Properties.MessageRetentionPeriod).toBe(7 * 86_400);
   });
 
   it('receives up to 30 times a message that waits 15 minutes for its dependency, without giving it up', async () => {
@@ -91,9 +91,46 @@ describe('the cap on merges', () => {
     expect(queue[1].Properties.RedrivePolicy).toMatchObject({ maxReceiveCount: 1000 });
   });
 
+  it('of 1 hides what nobody could run for no longer than its function may take', async () => {
+    const { queue, worker } = await lane('MergeWal', { MERGE_WAL_CONCURRENCY: '1' });
+    expect(queue[1].Properties.VisibilityTimeout).toBe(worker[1].Properties.Timeout);
+  });
+
   it('leaves the other lanes alone', async () => {
     const capped = await lane('Compact', { MERGE_WAL_CONCURRENCY: '1' });
     expect(capped.mapping).toEqual((await lane('Compact')).mapping);
+  });
+});
+
+describe('the caps', () => {
+  it.each([
+    ['Compact', 'COMPACT_CONCURRENCY'],
+    ['IndexId', 'INDEX_ID_CONCURRENCY'],
+    ['MergeWal', 'MERGE_WAL_CONCURRENCY'],
+    ['OptimizeIndices', 'OPTIMIZE_INDICES_CONCURRENCY'],
+    ['Prune', 'PRUNE_CONCURRENCY'],
+  ])('of %s is the setting %s', async (kind, name) => {
+    const { worker, mapping } = await lane(kind, { [name]: '3' });
+    expect(worker[1].Properties.ReservedConcurrentExecutions).toBe(3);
+    expect(mapping.ScalingConfig).toEqual({ MaximumConcurrency: 3 });
+  });
+
+  it('reserve nothing of the account with reservedConcurrency=false, and are kept by the event sources', async () => {
+    const context = { reservedConcurrency: 'false' };
+    for (const [id, { Properties }] of resourcesOf(await jsonOf(context), FUNCTION)) {
+      expect(Properties, id).not.toHaveProperty('ReservedConcurrentExecutions');
+    }
+    for (const kind of LANES) expect((await lane(kind, context)).mapping).toHaveProperty('ScalingConfig');
+  });
+});
+
+describe.each([1, 2, 7, 30])('with a history of %i days', (days) => {
+  it('messages are gone before their task is forgotten, and letters no later', async () => {
+    const { queue, deadLetters } = await lane('Compact', { TASK_HISTORY_DAYS: String(days) });
+    const history = days * 86_400;
+    expect(queue[1].Properties.MessageRetentionPeriod).toBeLessThan(history);
+    expect(deadLetters[1].Properties.MessageRetentionPeriod).toBeLessThanOrEqual(history);
+    expect(deadLetters[1].Properties.MessageRetentionPeriod).toBe(Math.min(14, days) * 86_400);
   });
 });
 

@@ -47,9 +47,19 @@ describe('the table of the ledger', () => {
     expect(TTL_ATTRIBUTE).toBe('removeAfter');
   });
 
-  it('stays when the stack goes, and cannot be deleted by mistake', async () => {
-    const { DeletionPolicy, Properties } = await table();
-    expect(DeletionPolicy).toBe('Retain');
+  it('stays when the stack goes, but a first deployment that is rolled back leaves none behind', async () => {
+    const { DeletionPolicy, UpdateReplacePolicy, Properties } = await table();
+    expect([DeletionPolicy, UpdateReplacePolicy]).toEqual(['RetainExceptOnCreate', 'Retain']);
+    // DynamoDB would refuse CloudFormation, too.
+    expect(Properties.DeletionProtectionEnabled ?? false).toBe(false);
+  });
+
+  it('cannot be deleted by mistake once that is asked for', async () => {
+    const [, { Properties }] = resourceOf(
+      await jsonOf({ deletionProtection: 'true' }),
+      'AWS::DynamoDB::Table',
+      'Ledger',
+    );
     expect(Properties.DeletionProtectionEnabled).toBe(true);
   });
 });

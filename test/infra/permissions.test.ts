@@ -2,7 +2,7 @@ import { beforeAll, describe, expect, it } from 'vitest';
 import { ACCOUNT, type Bindings, REGION } from './fixtures/intrinsics.ts';
 import { isAllowed, type Request, type Statement, statementsOf } from './fixtures/policies.ts';
 import { jsonOf } from './fixtures/synthesized.ts';
-import { type CloudTemplate, resourceOf } from './fixtures/template.ts';
+import { type CloudTemplate, resourceOf, resourcesOf } from './fixtures/template.ts';
 
 const TABLE = `arn:aws:dynamodb:${REGION}:${ACCOUNT}:table/LedgerTable`;
 const BUCKET = 'arn:aws:s3:::lake';
@@ -64,20 +64,6 @@ function may(name: Name, action: string, resource: string, keys?: Request['keys'
 const inPrefix = { 's3:prefix': 'tables/events.lance/_versions/' };
 
 describe.each(names)('%s may', (name) => {
-  it('read and write the items of the ledger', () => {
-    for (const action of [
-      'GetItem',
-      'BatchGetItem',
-      'Query',
-      'PutItem',
-      'UpdateItem',
-      'DeleteItem',
-      'ConditionCheckItem',
-    ]) {
-      expect(may(name, `dynamodb:${action}`, TABLE), action).toBe(true);
-    }
-  });
-
   it('nudge every lane', () => {
     for (const [, kind] of LANES) expect(may(name, 'sqs:SendMessage', queue(`${kind}Queue`)), kind).toBe(true);
   });
@@ -87,6 +73,39 @@ describe.each(names)('%s may', (name) => {
     const { LogGroup } = worker.Properties.LoggingConfig as { LogGroup: { Ref: string } };
     const own = `arn:aws:logs:${REGION}:${ACCOUNT}:log-group:${short(LogGroup.Ref)}:log-stream:1`;
     expect(may(name, 'logs:PutLogEvents', own)).toBe(true);
+  });
+});
+
+/** What it does to the ledger's items, and nothing else. Deleting and looking around is for whoever tells dependents. */
+const WORK = ['GetItem', 'BatchGetItem', 'PutItem', 'UpdateItem', 'ConditionCheckItem'];
+const LEDGER_ACTIONS: Readonly<Record<Name, readonly string[]>> = {
+  sweep: [...WORK, 'Query', 'DeleteItem'],
+  stream: [...WORK, 'Query', 'DeleteItem'],
+  compact: WORK,
+  'index-id': WORK,
+  'merge-wal': WORK,
+  'optimize-indices': WORK,
+  prune: WORK,
+};
+const EVERY_ITEM_ACTION = [...WORK, 'Query', 'DeleteItem', 'Scan', 'BatchWriteItem', 'PartiQLSelect', 'PartiQLUpdate'];
+
+describe.each(names)('on the ledger %s', (name) => {
+  it('may do what it does there, and no more', () => {
+    const allowed = EVERY_ITEM_ACTION.filter((action) => may(name, `dynamodb:${action}`, TABLE));
+    expect(allowed.toSorted()).toEqual(LEDGER_ACTIONS[name].toSorted());
+  });
+});
+
+describe('every role', () => {
+  it('is taken by its service for this account alone', () => {
+    const roles = resourcesOf(template, 'AWS::IAM::Role');
+    expect(roles).toHaveLength(8);
+    for (const [id, { Properties }] of roles) {
+      const { Statement } = Properties.AssumeRolePolicyDocument as { Statement: unknown[] };
+      expect(Statement, id).toEqual([
+        expect.objectContaining({ Condition: { StringEquals: { 'aws:SourceAccount': { Ref: 'AWS::AccountId' } } } }),
+      ]);
+    }
   });
 });
 

@@ -7,6 +7,21 @@ import { resourcesOf } from './fixtures/template.ts';
 
 const roots = 's3://lake/tables';
 
+function rootsOf(count: number): string {
+  return Array.from({ length: count }, (_, index) => `s3://lake/team-${index}`).join(',');
+}
+
+/** A policy as IAM gets it: names in the place of references. */
+function plainLength(text: string): number {
+  const joined = text.replace(
+    /\{"Fn::Join":\["",\["arn:",\{"Ref":"AWS::Partition"\},"([^"]*)"\]\]\}/g,
+    (_, rest: string) => `"arn:aws${rest}"`,
+  );
+  return joined.replace(/\{"Fn::GetAtt":\["([^"]*)","[^"]*"\]\}/g, (_, id: string) => {
+    return `"arn:aws:sqs:us-east-1:111122223333:LanceUpkeep-${id}-ABCDEFGHIJKLM"`;
+  }).length;
+}
+
 describe('the settings of a deployment', () => {
   it('are the product’s own under their own names, from context or environment, context first', async () => {
     const context = { roots, MIN_FRAGMENTS: '32' };
@@ -28,8 +43,47 @@ describe('the settings of a deployment', () => {
     [{ roots, subnetIds: 'subnet-1' }, 'SETTING_INVALID'],
     [{ roots, quietHours: 'night' }, 'SETTING_INVALID'],
     [{ roots, quietHours: '22-6', COMPACTION_INTERVAL: '420' }, 'SETTING_INVALID'],
+    [{ roots, timeZone: 'Mars/Phobos' }, 'SETTING_INVALID'],
+    [{ roots, timeZone: '+01:00', quietHours: '22-6' }, 'SETTING_INVALID'],
+    [{ roots: 's3://My_Bucket/db' }, 'ROOT_INVALID'],
+    [{ roots: 's3://lake..old/db' }, 'ROOT_INVALID'],
+    [{ roots, COMPACT_CONCURRENCY: '1001' }, 'SETTING_INVALID'],
+    [{ roots, MERGE_WAL_CONCURRENCY: '1001' }, 'SETTING_INVALID'],
+    [{ roots, MERGE_WAL_CONCURRENCY: '1', reservedConcurrency: 'false' }, 'SETTING_INVALID'],
+    [{ roots, stackName: 'my_stack' }, 'SETTING_INVALID'],
+    [{ roots, stackName: '1st' }, 'SETTING_INVALID'],
+    [{ roots: rootsOf(70) }, 'ROOT_INVALID'],
   ] as const)('%j is refused with %s', async (context, code) => {
-    await expect(stackSettings(context, {})).rejects.toMatchObject({ code, disposition: 'permanent' });
+    await expect(stackSettings(context, {})).rejects.toMatchObject({
+      code,
+      disposition: 'permanent',
+      message: expect.stringMatching(/[.?]$/),
+    });
+  });
+
+  it('that name as many roots as a stack takes make an environment and rights that AWS takes, too', async () => {
+    let count = 70;
+    for (; count > 1; count -= 1) {
+      const settled = await stackSettings({ roots: rootsOf(count) }, {}).catch(() => undefined);
+      if (settled) break;
+    }
+    expect(count).toBeGreaterThan(20);
+    const template = await jsonOf({ roots: rootsOf(count) });
+    for (const [id, { Properties }] of resourcesOf(template, 'AWS::IAM::Policy')) {
+      const text = JSON.stringify(Properties.PolicyDocument);
+      expect(plainLength(text), id).toBeLessThanOrEqual(10_240);
+    }
+    for (const [id, { Properties }] of resourcesOf(template, 'AWS::Lambda::Function')) {
+      const { Variables } = Properties.Environment as { Variables: Record<string, unknown> };
+      const bytes = Object.entries(Variables).map(([name, value]) => {
+        const made = `https://sqs.us-east-1.amazonaws.com/111122223333/${'x'.repeat(60)}`;
+        return name.length + (typeof value === 'string' ? value : made).length;
+      });
+      expect(
+        bytes.reduce((sum, one) => sum + one, 0),
+        id,
+      ).toBeLessThanOrEqual(4_096);
+    }
   });
 
   it('pass by the flags that CDK keeps in the same place', async () => {

@@ -103,6 +103,63 @@ describe('the alarms', () => {
   });
 });
 
+describe('every function and every queue', () => {
+  /** Whatever an alarm looks at, by the part that its metric is about. */
+  async function watchedParts(metric: string, context: Readonly<Record<string, string>> = {}) {
+    return [...(await alarms(context)).values()]
+      .filter(({ MetricName }) => MetricName === metric)
+      .map(({ Dimensions }) => JSON.stringify(Dimensions));
+  }
+
+  it.each(['Errors', 'Throttles'])('of a function has an alarm on its %s', async (metric) => {
+    const parts = await watchedParts(metric);
+    const functions = resourcesOf(await jsonOf(), 'AWS::Lambda::Function');
+    expect(functions).toHaveLength(7);
+    for (const [id] of functions) expect(parts.join(), id).toContain(`"${id}"`);
+  });
+
+  it('of a queue has an alarm on the age of its oldest message, before that message is dropped', async () => {
+    const template = await jsonOf();
+    const queues = resourcesOf(template, 'AWS::SQS::Queue');
+    expect(queues).toHaveLength(11);
+    const ages = [...(await alarms()).values()].filter(
+      ({ MetricName }) => MetricName === 'ApproximateAgeOfOldestMessage',
+    );
+    for (const [id, { Properties }] of queues) {
+      const own = ages.filter(({ Dimensions }) => JSON.stringify(Dimensions).includes(`"${id}"`));
+      expect(own.length, id).toBeGreaterThan(0);
+      for (const { Threshold } of own) expect(Threshold, id).toBeLessThan(Number(Properties.MessageRetentionPeriod));
+    }
+  });
+
+  it('and what recover reports itself, and stores that a sweep had no time for', async () => {
+    const all = await alarms();
+    expect(all.get('warning-recover-errors')).toMatchObject({ MetricName: 'RecoverErrors' });
+    expect(all.get('warning-sweep-out-of-time-merge')).toMatchObject({ Threshold: 1 });
+  });
+
+  it('the pollers of a lane with a cap of 1 may be sent away: that is how the cap is kept', async () => {
+    const all = await alarms({ MERGE_WAL_CONCURRENCY: '1' });
+    expect(all.get('warning-throttles-MergeWal')?.Threshold).toBeGreaterThan(1_000);
+    expect(all.get('warning-throttles-Compact')?.Threshold).toBe(1);
+  });
+});
+
+describe('with quiet hours', () => {
+  const HOUR = 3_600_000;
+
+  it.each([
+    ['22-6', 8],
+    ['0-12', 12],
+    ['6-22', 16],
+  ])('of %s what waits may be %i hours older before an alarm rings', async (quietHours, hours) => {
+    const [loud, quiet] = [await alarms(), await alarms({ quietHours })];
+    for (const name of ['warning-oldest-pending', 'critical-oldest-pending', 'warning-index-outside']) {
+      expect((quiet.get(name)?.Threshold ?? 0) - (loud.get(name)?.Threshold ?? 0), name).toBe(hours * HOUR);
+    }
+  });
+});
+
 describe('the dashboard', () => {
   it('shows backlog, lanes, durations, conflicts and cost', async () => {
     const [dashboard] = resourcesOf(await jsonOf(), 'AWS::CloudWatch::Dashboard');

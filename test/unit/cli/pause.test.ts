@@ -67,7 +67,7 @@ describe('resume', () => {
 
 describe('status', () => {
   it('shows what is paused before the stores, with who, since when and why', async () => {
-    const plane = { status: async () => ({ schemaVersion: 1, pauses: [PAUSE], stores: [] }) };
+    const plane = { status: async () => ({ schemaVersion: 1, pauses: [PAUSE], stores: [], leftOut: [] }) };
     const { stdout } = await run(['status'], { plane });
     expect(stdout).toBe('paused: everything, since 2026-01-01T00:00:00.000Z by ana@desk: a restore\n');
   });
