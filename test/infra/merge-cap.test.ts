@@ -5,8 +5,6 @@ import { synthesizeFor } from './fixtures/deployment.ts';
 import { buildWaitingStores, MERGED_ROWS } from './fixtures/waiting-stores.ts';
 import { LocalCloud } from './local-cloud/local-cloud.ts';
 
-const STORES = 30;
-
 /** The most tasks that ran at one moment, by what the ledger says of their times. */
 function mostAtOnce(tasks: readonly TaskReport[]): number {
   const changes = tasks.flatMap(({ startedAt, endedAt }) => [
@@ -22,32 +20,49 @@ function mostAtOnce(tasks: readonly TaskReport[]): number {
   }, 0);
 }
 
-describe(`${STORES} stores that wait for a merge`, () => {
-  it.each([1, 2, 4])('with a cap of %s: never more at once, none among the dead letters, all done', async (cap) => {
-    const deployment = await synthesizeFor({
-      MERGE_WAL_CONCURRENCY: String(cap),
-      MERGE_WAL_MIN_GENERATIONS: '1',
-    });
-    const targets = await buildWaitingStores(deployment.root, STORES);
-    const cloud = await LocalCloud.start({ ...deployment, minute: 9 });
-    try {
-      await cloud.pass(1);
+describe('stores that wait for a merge', () => {
+  it.each([
+    // Throttled messages are hidden for the queue's visibility timeout: those of a lane that no event source holds back.
+    { cap: 1, stores: 6, minutes: 90 },
+    { cap: 2, stores: 30, minutes: 1 },
+    { cap: 4, stores: 30, minutes: 1 },
+  ])(
+    '$stores with a cap of $cap: never more at once, none among the dead letters, all done within $minutes min',
+    async (the) => {
+      const { cap, stores, minutes } = the;
+      const deployment = await synthesizeFor({
+        MERGE_WAL_CONCURRENCY: String(cap),
+        MERGE_WAL_MIN_GENERATIONS: '1',
+        // No merge of this test is about what earlier ones left.
+        GENERATION_RETENTION: '86400',
+      });
+      const targets = await buildWaitingStores(deployment.root, stores);
+      const cloud = await LocalCloud.start({ ...deployment, minute: 9 });
+      try {
+        const views = viewsOf(cloud, deployment.root);
+        const mergesNow = async () =>
+          (await views.history({ limit: 200 })).tasks.filter(({ kind }) => kind === 'MergeWal');
+        let merges: readonly TaskReport[] = [];
+        const over = () => merges.length > 0 && merges.every(({ state }) => state === 'done');
+        for (let minute = 0; minute < minutes && !over(); minute += 1) {
+          await cloud.pass(1);
+          merges = await mergesNow();
+        }
 
-      expect(cloud.trouble).toEqual([]);
-      expect(await cloud.deadLetters()).toBe(0);
-      const views = viewsOf(cloud, deployment.root);
-      const merges = (await views.history({ limit: 200 })).tasks.filter(({ kind }) => kind === 'MergeWal');
-      expect(merges).toHaveLength(STORES);
-      expect(merges.filter(({ state }) => state !== 'done')).toEqual([]);
-      expect(mostAtOnce(merges)).toBeGreaterThan(0);
-      expect(mostAtOnce(merges)).toBeLessThanOrEqual(cap);
-      expect(cloud.functionOf('MergeWalWorker').mostActive).toBe(cap);
-      for (const target of targets) {
-        const { rows, wal } = await views.inspect(target);
-        expect([rows, wal?.shards.map(({ pendingGenerations }) => pendingGenerations)]).toEqual([MERGED_ROWS, [0]]);
+        expect(cloud.trouble).toEqual([]);
+        expect(await cloud.deadLetters()).toBe(0);
+        expect(merges).toHaveLength(stores);
+        expect(merges.filter(({ state }) => state !== 'done')).toEqual([]);
+        expect(mostAtOnce(merges)).toBeGreaterThan(0);
+        expect(mostAtOnce(merges)).toBeLessThanOrEqual(cap);
+        expect(cloud.functionOf('MergeWalWorker').mostActive).toBe(cap);
+        for (const target of targets) {
+          const { rows, wal } = await views.inspect(target);
+          expect([rows, wal?.shards.map(({ pendingGenerations }) => pendingGenerations)]).toEqual([MERGED_ROWS, [0]]);
+        }
+      } finally {
+        await cloud.stop();
       }
-    } finally {
-      await cloud.stop();
-    }
-  });
+    },
+  );
 });

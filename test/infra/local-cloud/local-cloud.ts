@@ -119,6 +119,7 @@ export class LocalCloud {
   async pass(minutes: number): Promise<void> {
     for (let count = 0; count < minutes; count += 1) {
       this.#clock.minute += 1;
+      for (const source of this.#queues) await source.showDue();
       await this.#fire();
       await this.settled();
     }
@@ -199,6 +200,8 @@ export class LocalCloud {
       url: this.#deployed.queueUrls.get(queue) ?? '',
       maximumConcurrency: mapping.ScalingConfig?.MaximumConcurrency,
       onProblem: (problem) => this.problems.push(problem),
+      visibilityMinutes: propertiesOf<{ VisibilityTimeout: number }>(this.#template, queue).VisibilityTimeout / 60,
+      minute: () => this.#clock.minute,
     });
   }
 

@@ -18,19 +18,23 @@ export interface QueueSourceOptions {
   /** Without it an answer means nothing, and all messages of a batch are deleted. */
   readonly reportsFailures: boolean;
   readonly onProblem: (problem: string) => void;
+  /** Of the queue, in minutes of the test's clock. */
+  readonly visibilityMinutes: number;
+  /** The test's clock. */
+  readonly minute: () => number;
 }
 
 /** What pollers have in hand when nothing holds them back; more than a cap of 1 lets run, as on AWS. */
 const UNBOUNDED = 10;
 const PAUSE_MS = 40;
-/** How long a poller keeps a message that was throttled before it lets go of it. */
-const THROTTLED_MS = 200;
 
 /** Lambda's poller of one queue: receives as much as may run, and deletes what the function did not name as failed. */
 export class QueueSource {
   readonly #options: QueueSourceOptions;
   readonly #stop = new AbortController();
   readonly #inHand = new Set<Promise<void>>();
+  /** Messages that were throttled, and when they are seen again. */
+  #hidden: { readonly receipt: string; readonly until: number }[] = [];
   #emptyPolls = 0;
   #polling: Promise<void> | undefined;
 
@@ -51,6 +55,16 @@ export class QueueSource {
   /** Nothing in hand, and nothing came for some polls. */
   get idle(): boolean {
     return this.#inHand.size === 0 && this.#emptyPolls >= 3;
+  }
+
+  /** Shows what was throttled long enough ago. */
+  async showDue(): Promise<void> {
+    const due = this.#hidden.filter(({ until }) => until <= this.#options.minute());
+    this.#hidden = this.#hidden.filter((one) => !due.includes(one));
+    for (const { receipt } of due) {
+      const request = { QueueUrl: this.#options.url, ReceiptHandle: receipt, VisibilityTimeout: 0 };
+      await this.#options.client.send(new ChangeMessageVisibilityCommand(request));
+    }
   }
 
   /** What was there before does not count any more. */
@@ -92,7 +106,7 @@ export class QueueSource {
       const failed = this.#options.reportsFailures ? failuresIn(answer) : new Set<string>();
       for (const message of messages) if (!failed.has(message.MessageId ?? '')) await this.#delete(message);
     } catch (error) {
-      if (error instanceof Throttled) return this.#letGo(messages);
+      if (error instanceof Throttled) return this.#hide(messages);
       // Its messages come again after the queue's visibility timeout.
       this.#options.onProblem(`${this.#options.function.options.id}: ${(error as Error).message}`);
     }
@@ -102,12 +116,10 @@ export class QueueSource {
     await this.#options.client.send(new DeleteMessageCommand({ QueueUrl: this.#options.url, ReceiptHandle }));
   }
 
-  async #letGo(messages: readonly Message[]): Promise<void> {
-    await sleep(THROTTLED_MS);
-    for (const { ReceiptHandle = '' } of messages) {
-      const request = { QueueUrl: this.#options.url, ReceiptHandle, VisibilityTimeout: 0 };
-      await this.#options.client.send(new ChangeMessageVisibilityCommand(request));
-    }
+  /** As on Lambda: nobody shows a throttled message again before its queue's visibility timeout does. */
+  #hide(messages: readonly Message[]): void {
+    const until = this.#options.minute() + this.#options.visibilityMinutes;
+    for (const { ReceiptHandle = '' } of messages) this.#hidden.push({ receipt: ReceiptHandle, until });
   }
 }
 
