@@ -4,7 +4,11 @@ import { WorkError } from './errors.ts';
 /** LanceDB reports everything as text, so this is the one place that reads message text. Patterns were seen on 0.39.0. */
 const CONFLICT =
   /commit conflict|preempted by concurrent transaction|Too many concurrent writers|Incompatible transaction|RetryableCommitConflict|TooMuchWriteContention/i;
-const THROTTLED = /SlowDown|503 Service Unavailable|\b429\b|Too Many Requests|throttl|RequestTimeout/i;
+/** The codes are those that our own S3 client gives for the same answers: src/aws/s3-errors.ts. */
+const THROTTLED = /SlowDown|503 Service Unavailable|status code: 409|\b429\b|Too Many Requests|throttl|RequestTimeout/i;
+const DENIED =
+  /status code: 40[13]|lacked the necessary privileges|lacked valid authentication|AccessDenied|ExpiredToken/i;
+const UNREACHABLE = /status code: 5\d\d|error sending request|connection (?:refused|reset|closed)|dns error/i;
 /** A path follows: what is not found may also be a column, a tag or a function. */
 const GONE = /(?:Not found|NotFound|No such file)[^\n]*[\w-]\.(?:lance|arrow|bin|idx|txn|manifest)\b/i;
 const EXHAUSTED = /Resources exhausted/i;
@@ -41,7 +45,7 @@ export function lancedbError(error: unknown, during: string): UpkeepError {
     });
   }
   if (THROTTLED.test(text)) {
-    return new WorkError('STORAGE_THROTTLED', `The object store asked to slow down while ${during}: ${short}`, {
+    return new WorkError('STORE_THROTTLED', `The object store asked to slow down while ${during}: ${short}`, {
       disposition: 'contention',
       next: 'Nothing to do: the task is tried again in a moment.',
       cause: error,
@@ -53,6 +57,20 @@ export function lancedbError(error: unknown, during: string): UpkeepError {
     return new WorkError('MEMORY_EXHAUSTED', `LanceDB’s memory pool was too small while ${during}: ${short}`, {
       disposition: 'failure',
       next: 'Raise LANCE_MEM_POOL_SIZE (bytes), which LanceDB reads at the start of the process; or use fewer merges at a time (MERGE_WAL_CONCURRENCY).',
+      cause: error,
+    });
+  }
+  if (DENIED.test(text)) {
+    return new WorkError('STORE_ACCESS_DENIED', `The object store refused access while ${during}: ${short}`, {
+      disposition: 'failure',
+      next: 'Check the credentials and that they may list, read, write and delete below this root.',
+      cause: error,
+    });
+  }
+  if (UNREACHABLE.test(text)) {
+    return new WorkError('STORE_UNREACHABLE', `The object store did not answer while ${during}: ${short}`, {
+      disposition: 'failure',
+      next: 'Check the network, the endpoint and the region; it is tried again.',
       cause: error,
     });
   }

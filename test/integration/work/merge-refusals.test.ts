@@ -155,7 +155,7 @@ describe('a store that asks to slow down', () => {
       openTable: async (uri) => failing(await dependencies.lancedb.openTable(uri), call),
     };
     const merge = mergeWal(attemptOn(`${folder}/store.lance`), { ...dependencies, lancedb });
-    await expect(merge).rejects.toMatchObject({ code: 'STORAGE_THROTTLED', disposition: 'contention' });
+    await expect(merge).rejects.toMatchObject({ code: 'STORE_THROTTLED', disposition: 'contention' });
     expect((await shardOf(`${folder}/store.lance`)).generations).toHaveLength(1);
   });
 

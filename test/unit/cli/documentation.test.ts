@@ -13,16 +13,21 @@ const documented = new Map(
   ),
 );
 
-/** All sources but the cloud's part, which the command line works without. */
+function filesIn(folder: string): string[] {
+  return readdirSync(join(repository, folder)).map((name) => join(folder, name));
+}
+
 const sources = readdirSync(join(repository, 'src'), { recursive: true, encoding: 'utf8' })
-  .filter((name) => name.endsWith('.ts') && !name.startsWith('aws/'))
-  .map((name) => readFileSync(join(repository, 'src', name), 'utf8'))
+  .map((name) => join('src', name))
+  .concat(['lambdas', 'infra', 'infra/packaging'].flatMap((folder) => filesIn(folder)))
+  .filter((name) => name.endsWith('.ts'))
+  .map((name) => readFileSync(join(repository, name), 'utf8'))
   .join('\n');
 
 /** Each code that an error is made with, as the sources spell it. */
 function codesInSources(): Set<string> {
-  const made = sources.matchAll(/(?:\bcode: |WorkError\(\s*)'([A-Z_]+)'/g);
-  return new Set([...made].map(([, code]) => code ?? ''));
+  const lines = [...sources.matchAll(/\bcode: ([^\n]*)|WorkError\(\s*([^\n,]*)/g)].map(([line]) => line);
+  return new Set(lines.flatMap((line) => [...line.matchAll(/'([A-Z][A-Z_]{3,})'/g)].map(([, code]) => code ?? '')));
 }
 
 describe('docs/cli.md', () => {

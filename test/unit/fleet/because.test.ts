@@ -80,10 +80,10 @@ describe('"why is it not running?"', () => {
   });
 
   it('is answered by the retry and the error before it', () => {
-    const error = { code: 'STORAGE_THROTTLED', message: 'Slow down.', disposition: 'contention' } as const;
+    const error = { code: 'STORE_THROTTLED', message: 'Slow down.', disposition: 'contention' } as const;
     const task = openTask('MergeWal', { notBefore: now + 30_000, error });
     expect(sentences({ openTasks: [task] })).toEqual([
-      'MergeWal MergeWal-1 is tried again in 30 s after STORAGE_THROTTLED: Slow down.',
+      'MergeWal MergeWal-1 is tried again in 30 s after STORE_THROTTLED: Slow down.',
     ]);
   });
 

@@ -38,7 +38,7 @@ function prefixed(store: ObjectStore, uri: string): ObjectStore {
 }
 
 function throttled() {
-  return new UpkeepError('Slow down.', { code: 'STORAGE_THROTTLED', disposition: 'contention' });
+  return new UpkeepError('Slow down.', { code: 'STORE_THROTTLED', disposition: 'contention' });
 }
 
 let memory: ReturnType<typeof fleetLedger>;
@@ -74,7 +74,7 @@ describe('a sweep', () => {
 
     expect(first).toMatchObject({ stores: [], requested: [] });
     expect(first.failed.map(({ target, error }) => [target, error.code])).toEqual(
-      names.map((name) => [`${root}/${name}.lance`, 'STORAGE_THROTTLED']),
+      names.map((name) => [`${root}/${name}.lance`, 'STORE_THROTTLED']),
     );
     expect([...memory.facts.values()].map(({ facts }) => facts)).toEqual(
       names.map((name) =>
@@ -83,7 +83,7 @@ describe('a sweep', () => {
           rows: 42,
           observedAt: time,
           numbersFrom: 1000,
-          error: expect.objectContaining({ code: 'STORAGE_THROTTLED' }),
+          error: expect.objectContaining({ code: 'STORE_THROTTLED' }),
         }),
       ),
     );

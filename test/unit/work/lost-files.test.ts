@@ -21,7 +21,7 @@ async function named(error: unknown) {
 describe('what LanceDB throws at a place that nobody wrapped', () => {
   it('keeps its disposition: a throttle and a lost race are no failures', async () => {
     expect(await named(native('lance error: SlowDown: Please reduce your request rate.'))).toEqual({
-      code: 'STORAGE_THROTTLED',
+      code: 'STORE_THROTTLED',
       disposition: 'contention',
     });
     expect(await named(native('Retryable commit conflict for version 7'))).toEqual({
