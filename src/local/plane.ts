@@ -1,24 +1,23 @@
 import { randomUUID } from 'node:crypto';
 import type { Settings } from '../config.ts';
-import { errorRecord, UpkeepError } from '../errors.ts';
-import { discoverStores } from '../fleet/discover.ts';
-import { inspectReport } from '../fleet/inspect.ts';
+import { errorRecord, type UpkeepError } from '../errors.ts';
 import { createRootOwnership, isForeignRoot, type RootOwnership } from '../fleet/root-ownership.ts';
 import { canonicalRoot, canonicalTarget } from '../fleet/targets.ts';
 import { createPauses } from '../pauses.ts';
 import { createPipeline, type Pipeline } from '../pipeline.ts';
-import { type InspectReport, type Plane, type ProgressEvent, type RunReport, SCHEMA_VERSION } from '../plane.ts';
+import { type Plane, type ProgressEvent, type RunReport, SCHEMA_VERSION } from '../plane.ts';
 import { isAtRest } from '../tasks/at-rest.ts';
 import { ledgerId } from '../tasks/ledger-id.ts';
 import { messageRetentionMs } from '../tasks/retention.ts';
 import { systemClock } from '../tasks/system-clock.ts';
-import { TASK_KINDS, type Task } from '../tasks/task.ts';
+import { TASK_KINDS } from '../tasks/task.ts';
 import { createViews, taskReport, type Views } from '../views.ts';
 import { createLancedb } from '../work/lancedb.ts';
 import { previewPrune } from '../work/preview-prune.ts';
 import { holderGone, processIdentity } from './process-identity.ts';
 import { createPump, type Pump } from './pump.ts';
 import { resumeInterrupted } from './resume.ts';
+import { createRunAccount, type RunAccount } from './run-account.ts';
 import { runOnce, runWatch } from './runner.ts';
 import { createSqliteLedger, type SqliteLedger } from './sqlite-ledger.ts';
 import { createSqliteQueue, type SqliteQueue } from './sqlite-queue.ts';
@@ -34,8 +33,6 @@ export interface PlaneOptions {
 
 /** Compactions and index builds use all cores themselves: more at once would only take each other's memory. */
 const HEAVY_AT_ONCE = 1;
-/** Tasks named in the report of a run that never ends. */
-const MOST_REPORTED = 1000;
 
 /**
  * The whole product embedded on this machine: ledger and lanes in one SQLite file, tables on the local disk or under s3://.
@@ -73,8 +70,7 @@ class LocalPlane implements Plane {
   readonly #ownership: RootOwnership;
   readonly #views: Views;
   readonly #pauses: ReturnType<typeof createPauses>;
-  /** Ids of the tasks that this plane admitted or worked on, oldest first. */
-  readonly #touched = new Set<string>();
+  readonly #account: RunAccount;
   #committed = 0;
 
   constructor(options: PlaneOptions, storage: Storage, ledger: SqliteLedger, queue: SqliteQueue) {
@@ -118,6 +114,12 @@ class LocalPlane implements Plane {
       settings,
       clock: systemClock,
     });
+    this.#account = createRunAccount({
+      lifecycle: this.#pipeline.lifecycle,
+      observe: (target) => this.#views.observe(target),
+      storageFor: storage.storageFor,
+      roots,
+    });
   }
 
   async run({ once, signal }: { readonly once: boolean; readonly signal: AbortSignal }): Promise<RunReport> {
@@ -140,7 +142,7 @@ class LocalPlane implements Plane {
     if (once) await runOnce(runner);
     else await runWatch(runner);
     refused.signal.throwIfAborted();
-    return this.#runReport();
+    return this.#account.report();
   }
 
   #sweepUntilRefused(refused: AbortController): Pipeline['sweep'] {
@@ -190,7 +192,7 @@ class LocalPlane implements Plane {
       reason: 'manual',
       force: request.force,
     });
-    this.#touched.add(taskId);
+    this.#account.touch(taskId);
     if (options.wait) await this.#waitFor(taskId, options.signal);
     const now = (await lifecycle.getTask(taskId)) ?? task;
     return { schemaVersion: SCHEMA_VERSION, taskId, joined, task: taskReport(now) };
@@ -257,58 +259,17 @@ class LocalPlane implements Plane {
     for (const root of this.#options.roots) await this.#ownership.assertOwned(root);
   }
 
-  async #runReport(): Promise<RunReport> {
-    const stores: InspectReport[] = [];
-    const unreadable: RunReport['unreadable'][number][] = [];
-    const { targets, failed, leftOut } = await this.#knownStores();
-    unreadable.push(...failed);
-    for (const target of targets) {
-      try {
-        const facts = await this.#views.observe(target);
-        stores.push(inspectReport(facts));
-        if (facts.error) unreadable.push({ target, error: facts.error });
-      } catch (error) {
-        if (!(error instanceof UpkeepError)) throw error;
-        unreadable.push({ target, error: errorRecord(error) });
-      }
-    }
-    const tasks = await this.#reportedTasks(targets);
-    const inOrder = tasks.sort((a, b) => a.createdAt - b.createdAt);
-    return { schemaVersion: SCHEMA_VERSION, tasks: inOrder.map(taskReport), stores, unreadable, leftOut };
-  }
-
-  /** What this run worked on, and what is still open on its stores: a ledger may hold other roots' tasks, too. */
-  async #reportedTasks(targets: readonly string[]): Promise<Task[]> {
-    const { lifecycle } = this.#pipeline;
-    const tasks = new Map<string, Task>();
-    for (const target of targets) for (const task of await lifecycle.openTasks(target)) tasks.set(task.id, task);
-    for (const id of this.#touched) {
-      const task = await lifecycle.getTask(id);
-      if (task && this.#options.roots.some((root) => task.target.startsWith(`${root}/`))) tasks.set(task.id, task);
-    }
-    return [...tasks.values()];
-  }
-
   /** A nudge may have been used up by a runner of other roots, which cannot run the task. */
   async #wake(): Promise<void> {
     const { lifecycle } = this.#pipeline;
     await lifecycle.recover();
-    for (const target of (await this.#knownStores()).targets) {
+    for (const target of (await this.#account.knownStores()).targets) {
       for (const task of await lifecycle.openTasks(target)) if (task.state === 'queued') await lifecycle.nudge(task);
     }
   }
 
   async #resume(): Promise<number> {
-    return resumeInterrupted(this.#pipeline.lifecycle, (await this.#knownStores()).targets, randomUUID);
-  }
-
-  async #knownStores() {
-    const found = await Promise.all(this.#options.roots.map((root) => discoverStores(this.#storage.storageFor(root))));
-    return {
-      targets: [...new Set(found.flatMap(({ targets }) => targets))].sort(),
-      failed: found.flatMap(({ failed }) => failed),
-      leftOut: found.flatMap(({ leftOut }) => leftOut),
-    };
+    return resumeInterrupted(this.#pipeline.lifecycle, (await this.#account.knownStores()).targets, randomUUID);
   }
 
   /** A native call may commit after the lease is gone: nothing may wait for it. */
@@ -318,11 +279,7 @@ class LocalPlane implements Plane {
   }
 
   #onProgress(event: ProgressEvent): void {
-    if (event.taskId !== undefined) {
-      this.#touched.delete(event.taskId);
-      this.#touched.add(event.taskId);
-      if (this.#touched.size > MOST_REPORTED) this.#touched.delete(this.#touched.values().next().value as string);
-    }
+    if (event.taskId !== undefined) this.#account.touch(event.taskId);
     this.#options.onProgress?.(event);
   }
 }
