@@ -58,24 +58,31 @@ export interface CoverageLoss {
   readonly name: string;
   /** Live rows that were inside the index and are not any more. */
   readonly rows: number;
+  /** The index is no longer in the manifest. */
+  readonly dropped: boolean;
 }
 
 /**
- * What a commit took out of indexes that both versions have: fragments that were covered and stayed, and, when the commit
- * moves rows without changing them (`movesRows`), every row that is outside now and was not before.
+ * What a commit took out of indexes: fragments that were covered and stayed, and, when the commit moves rows without
+ * changing them (`movesRows`), every row that is outside now and was not before. An index that is gone lost what it covered.
  */
 export function coverageLost(before: TableManifest, after: TableManifest, movesRows: boolean): CoverageLoss[] {
   const earlier = queryIndexes(before);
+  const later = queryIndexes(after);
   const known = new Set(before.fragments.map(({ id }) => id));
-  return [...queryIndexes(after)].flatMap(([name, segments]) => {
-    const old = earlier.get(name);
+  return [...earlier].flatMap(([name, old]): CoverageLoss[] => {
+    const segments = later.get(name);
+    if (!segments) {
+      const covered = before.fragments.filter(({ id }) => covers(old, id));
+      return [{ name, rows: covered.reduce((sum, { liveRows }) => sum + liveRows, 0), dropped: true }];
+    }
     // A user may give a name to an index on other columns; then there is nothing to compare.
-    if (!old || String(columnIds(old)) !== String(columnIds(segments))) return [];
+    if (String(columnIds(old)) !== String(columnIds(segments))) return [];
     const dropped = after.fragments.filter(({ id }) => known.has(id) && covers(old, id) && !covers(segments, id));
     const rows = dropped.reduce((sum, { liveRows }) => sum + liveRows, 0);
     const moved = movesRows ? coverageOf(after, segments).unindexedRows - coverageOf(before, old).unindexedRows : 0;
     const lost = Math.max(rows, moved);
-    return lost > 0 ? [{ name, rows: lost }] : [];
+    return lost > 0 ? [{ name, rows: lost, dropped: false }] : [];
   });
 }
 

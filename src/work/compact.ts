@@ -10,6 +10,7 @@ import type { CompactionMetrics, WorkResult } from '../tasks/task.ts';
 import { boundedCompaction } from './bounded-compaction.ts';
 import type { WorkContext, WorkDependencies } from './context.ts';
 import { removeLeftHold } from './hold.ts';
+import { assertIndexFiles } from './lost-files.ts';
 import { optimizeFragments } from './optimize.ts';
 import { fragmentChange, tableProof } from './proof.ts';
 
@@ -17,7 +18,7 @@ import { fragmentChange, tableProof } from './proof.ts';
  * Compacts small and half-deleted fragments. `optimize()` while what Lance would rewrite fits COMPACT_MAX_BYTES, else
  * group by group under a hold; both chosen from the manifest before any data is read. Every index keeps its coverage.
  * Commits nothing on a table that needs nothing. What is too large for the limit is not begun; the proof says how many
- * fragments. Errors: INDEX_COVERAGE_LOST, HOLD_CONFLICT, COMMIT_CONFLICT and those of the manifests.
+ * fragments. Errors: INDEX_FILES_MISSING, INDEX_COVERAGE_LOST, HOLD_CONFLICT, COMMIT_CONFLICT and those of the manifests.
  */
 export async function compact(context: WorkContext, dependencies: WorkDependencies): Promise<WorkResult> {
   const started = dependencies.now();
@@ -74,6 +75,7 @@ async function rewrite(
   await assertNoBranches(dependencies.storageFor(context.target));
   const head = left ? await removeLeftHold(context, dependencies) : manifest;
   if (pass.way === 'none') return 0;
+  await assertIndexFiles(dependencies.storageFor(context.target), head);
   context.progress(`${pass.way}: rewriting ${pass.fragments} of ${manifest.fragments.length} fragments`);
   if (pass.way === 'bounded') return boundedCompaction(context, dependencies, head);
   await optimizeFragments(context, dependencies, head, pass.groups.flat());

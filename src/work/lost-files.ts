@@ -37,7 +37,18 @@ async function lostFiles(store: ObjectStore): Promise<UpkeepError | undefined> {
   return first && indexFilesMissing(store.uri, first[0], first[1], first[0] === ofKey);
 }
 
-function keyIndexName(manifest: TableManifest): string | undefined {
+/**
+ * Refuses a table with an index whose files are gone: LanceDB's compaction would drop it, with its parameters. The key's
+ * index is none of them, since IndexId builds it anew. Throws INDEX_FILES_MISSING (permanent).
+ */
+export async function assertIndexFiles(store: ObjectStore, manifest: TableManifest): Promise<void> {
+  const ofKey = keyIndexName(manifest);
+  const [lost] = [...(await missingIndexFiles(store, manifest))].filter(([name]) => name !== ofKey);
+  if (lost) throw indexFilesMissing(store.uri, lost[0], lost[1], false);
+}
+
+/** Of a table without a usable key: undefined. */
+export function keyIndexName(manifest: TableManifest): string | undefined {
   try {
     return keyIndexOf(manifest, keyColumnOf(manifest))?.name;
   } catch (error) {

@@ -27,8 +27,8 @@ export class MergeCommits {
   readonly #upserts: Upserts;
   readonly #schema: Schema;
   readonly #selections: readonly ShardSelection[];
-  /** The version of the last commit; undefined before the first. */
-  mergedAt: number | undefined;
+  /** The versions of the commits, in their order. */
+  readonly versions = new Set<number>();
   rowsInserted = 0;
   rowsUpdated = 0;
   indexBuilt = false;
@@ -79,7 +79,7 @@ export class MergeCommits {
     const result = await this.#commit('merging rows into the base table', () => this.#upserts.execute(rows, options));
     this.rowsInserted += result.numInsertedRows;
     this.rowsUpdated += result.numUpdatedRows;
-    this.mergedAt = result.version;
+    this.versions.add(result.version);
   }
 
   async delete(keys: readonly Key[]): Promise<void> {
@@ -87,7 +87,7 @@ export class MergeCommits {
       await this.#context.fence();
       await this.#refuseMovedWatermark();
       const result = await this.#commit('deleting tombstoned keys', () => this.#base.delete(predicate));
-      this.mergedAt = result.version;
+      this.versions.add(result.version);
     }
   }
 

@@ -22,8 +22,8 @@ import type { Key } from './winners.ts';
 export interface MergedRows {
   /** Highest merged generation per shard: the watermark to commit. */
   readonly watermarks: ReadonlyMap<string, number>;
-  /** The version of the last merge commit; undefined when every touched key was a tombstone of nothing. */
-  readonly mergedAt: number | undefined;
+  /** The versions of the merge commits, in their order; none when every touched key was a tombstone of nothing. */
+  readonly versions: ReadonlySet<number>;
   readonly failed: readonly FailedShard[];
   readonly generations: number;
   /** Rows read from generations, older duplicates included. */
@@ -70,7 +70,7 @@ export async function mergeRows(
     await checkMergedKeys(base, gate.keyColumn, upserts, deletes);
     return {
       watermarks: new Map(readers.map((reader) => [reader.selection.shardId, highest(reader.selection)])),
-      mergedAt: commits.mergedAt,
+      versions: commits.versions,
       failed,
       generations: readers.reduce((sum, reader) => sum + reader.selection.generations.length, 0),
       rowsRead: readers.reduce((sum, reader) => sum + reader.winners.rows, 0),

@@ -4,6 +4,7 @@ import { commitWatermark } from '../lance/watermark.ts';
 import { judgeParts } from '../tasks/part-outcomes.ts';
 import type { WorkResult } from '../tasks/task.ts';
 import type { WorkContext, WorkDependencies } from './context.ts';
+import { assertCoverageKept } from './coverage.ts';
 import { WorkError } from './errors.ts';
 import { collectGarbage, type Garbage } from './garbage.ts';
 import { type Gate, readGate } from './gate.ts';
@@ -20,7 +21,7 @@ import { tableProof } from './proof.ts';
  *
  * Every arrow is a point where the process may die: the next pass repeats from the manifests and ends the same.
  * Errors: KEY_INDEX_MISSING, DUPLICATE_KEYS, NULL_KEYS, SCHEMA_*, GENERATION_MISSING, WATERMARK_MOVED, *_UNSUPPORTED,
- * TOMBSTONE_COLUMN_TAKEN, MEMORY_EXHAUSTED, DEADLINE, and those of the manifests.
+ * TOMBSTONE_COLUMN_TAKEN, MEMORY_EXHAUSTED, INDEX_COVERAGE_LOST, DEADLINE, and those of the manifests.
  */
 export async function mergeWal(context: WorkContext, dependencies: WorkDependencies): Promise<WorkResult> {
   const { settings } = dependencies;
@@ -47,6 +48,7 @@ export async function mergeWal(context: WorkContext, dependencies: WorkDependenc
     dependencies.now() - settings.generationRetentionMs,
   );
   const after = (await readNewestManifest(store)) ?? head;
+  await assertCoverageKept(store, gate.manifest, after, merged?.versions);
   const failed = [...pending.failed, ...(merged?.failed ?? [])];
   return {
     ...partOf(plan, pending.shards, failed),
@@ -82,9 +84,10 @@ async function mergeSelected(
   // Loads the native library; a task with nothing to merge never gets here.
   const { mergeRows } = await import('./merge-rows.ts');
   const merged = await mergeRows(context, dependencies, gate, plan.selections);
+  const mergedAt = [...merged.versions].at(-1);
   await commitWatermark(dependencies.storageFor(context.target), {
     watermarks: merged.watermarks,
-    ...(merged.mergedAt === undefined ? {} : { mergedAt: merged.mergedAt }),
+    ...(mergedAt === undefined ? {} : { mergedAt }),
     catchUpWhenIndexed: true,
     beforePut: () => context.fence(),
     signal: context.signal,

@@ -54,15 +54,7 @@ test('a runner killed 50 times at random moments, then one quiet run, ends in th
   const interrupted = history.report.tasks.filter((task) => task.attempts > 1);
   expect(interrupted.length).toBeGreaterThan(5);
   const undisturbed = await report(quiet, `${folder}/quiet.sqlite`);
-  expect({ ...after, target: '', version: 0, bytes: 0, fragments: 0, smallFragments: 0, keyIndex: null }).toEqual({
-    ...undisturbed,
-    target: '',
-    version: 0,
-    bytes: 0,
-    fragments: 0,
-    smallFragments: 0,
-    keyIndex: null,
-  });
+  expect(withoutItsWay(after)).toEqual(withoutItsWay(undisturbed));
   for (const one of [after, undisturbed]) {
     expect(one).toMatchObject({
       keyIndex: { kind: 'BTree', uncoveredFragments: 0 },
@@ -73,3 +65,9 @@ test('a runner killed 50 times at random moments, then one quiet run, ends in th
   const wanted = sorted(await readRows(`${quiet}/store.lance`, { lsm: false }));
   for (const lsm of [true, false]) expect(sorted(await readRows(`${killed}/store.lance`, { lsm }))).toEqual(wanted);
 }, 600_000);
+
+/** What does not depend on how many commits it took to get there, and when. */
+function withoutItsWay(report: InspectReport) {
+  const way = { target: '', version: 0, bytes: 0, fragments: 0, smallFragments: 0, keyIndex: null };
+  return { ...report, ...way, versions: { ...report.versions, count: 0, countedAt: '', oldest: '' } };
+}
