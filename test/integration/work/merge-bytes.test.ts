@@ -191,7 +191,7 @@ test.each(types)(
         },
       ),
       {
-        numRuns: 3,
+        numRuns: 2,
         examples: [[[{ ids: ['\ufeffa', 'a'], values: [null, null] }], 8_388_608]] as never,
         endOnFailure: true,
       },
