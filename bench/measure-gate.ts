@@ -19,7 +19,7 @@ const peakBytes = peakMemory();
 process.stdout.write(JSON.stringify({ timesMs, peakBytes, facts: { coldMs } }));
 
 async function ours(): Promise<() => Promise<unknown>> {
-  const { createFileObjectStore } = await import('../src/local/file-object-store.ts');
+  const { createFileObjectStore } = await import('../src/storage/file-object-store.ts');
   const { readGate } = await import('../src/work/gate.ts');
   const store = createFileObjectStore(target);
   return () => readGate(store);

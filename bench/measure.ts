@@ -5,7 +5,7 @@ import type { TableManifest } from '../src/lance/manifest.ts';
 import { readManifestAt, readNewestManifest } from '../src/lance/newest.ts';
 import { planPass } from '../src/lance/rewrite-prediction.ts';
 import { listShards, readNewestShardManifest } from '../src/lance/shards.ts';
-import { createFileObjectStore } from '../src/local/file-object-store.ts';
+import { createFileObjectStore } from '../src/storage/file-object-store.ts';
 import type { WorkResult } from '../src/tasks/task.ts';
 import { compact } from '../src/work/compact.ts';
 import type { WorkContext, WorkDependencies } from '../src/work/context.ts';

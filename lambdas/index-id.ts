@@ -1,9 +1,9 @@
 import type { Context, SQSBatchResponse, SQSEvent } from 'aws-lambda';
-import { openLane } from '../src/aws/open-lane.ts';
+import { openWorker } from '../src/aws/open-worker.ts';
 import { laneResponse } from './lane-response.ts';
 
 // Once for each sandbox: clients and caches live as long as it does.
-const lane = await openLane('IndexId', process.env);
+const lane = await openWorker('IndexId', process.env);
 
 /**
  * Makes the BTree on the key column present and covering.

@@ -1,9 +1,9 @@
 import { BatchProcessor, EventType, processPartialResponse } from '@aws-lambda-powertools/batch';
 import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda';
-import type { CloudLane } from '../src/aws/open-lane.ts';
+import type { CloudWorker } from '../src/aws/open-worker.ts';
 
 /** Every message of the batch by itself, one after the other; those that have to come again are named in the response. */
-export async function laneResponse(lane: CloudLane, event: SQSEvent, context: Context): Promise<SQSBatchResponse> {
+export async function laneResponse(lane: CloudWorker, event: SQSEvent, context: Context): Promise<SQSBatchResponse> {
   const deliver = (record: SQSRecord) =>
     lane.deliver(record, {
       remainingMs: () => context.getRemainingTimeInMillis(),

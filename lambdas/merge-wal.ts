@@ -1,9 +1,9 @@
 import type { Context, SQSBatchResponse, SQSEvent } from 'aws-lambda';
-import { openLane } from '../src/aws/open-lane.ts';
+import { openWorker } from '../src/aws/open-worker.ts';
 import { laneResponse } from './lane-response.ts';
 
 // Once for each sandbox: clients and caches live as long as it does.
-const lane = await openLane('MergeWal', process.env);
+const lane = await openWorker('MergeWal', process.env);
 
 /**
  * Merges flushed generations into the base table. The manifest is read first, with the S3 client; LanceDB loads only for a merge.

@@ -1,5 +1,5 @@
 import type { Context } from 'aws-lambda';
-import { openControl, type SweepSummary } from '../src/aws/open-control.ts';
+import { openPlanner, type SweepSummary } from '../src/aws/open-planner.ts';
 import { UpkeepError } from '../src/errors.ts';
 
 /** What a schedule sends: which pass is due. */
@@ -8,13 +8,13 @@ export interface SweepEvent {
 }
 
 const SWEEPS: readonly string[] = ['compaction', 'merge', 'tails', 'all', 'recover'];
-const control = await openControl(process.env);
+const planner = await openPlanner(process.env);
 
 /** Observes every store and asks for what it needs; as `recover`, each minute, it repairs what was lost on the way. */
 export async function handler(
   event: SweepEvent,
   context: Pick<Context, 'getRemainingTimeInMillis'>,
-): Promise<SweepSummary | Awaited<ReturnType<typeof control.recover>>> {
+): Promise<SweepSummary | Awaited<ReturnType<typeof planner.recover>>> {
   if (!SWEEPS.includes(event?.sweep)) {
     throw new UpkeepError(`The event names no sweep: ${JSON.stringify(event)}.`, {
       code: 'SWEEP_UNKNOWN',
@@ -22,6 +22,6 @@ export async function handler(
       next: `Send {"sweep": one of ${SWEEPS.join(', ')}}.`,
     });
   }
-  if (event.sweep === 'recover') return control.recover();
-  return control.sweep(event.sweep, context.getRemainingTimeInMillis());
+  if (event.sweep === 'recover') return planner.recover();
+  return planner.sweep(event.sweep, context.getRemainingTimeInMillis());
 }

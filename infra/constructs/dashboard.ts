@@ -5,7 +5,7 @@ import { TASK_KINDS } from '../../src/tasks/task.ts';
 import { UNIT_PRICES } from '../unit-prices.ts';
 import type { PlaneFunction } from './plane-function.ts';
 import { PlaneMetrics } from './plane-metrics.ts';
-import type { WatchProps } from './watch.ts';
+import type { WatchProps } from './watched.ts';
 
 const HOUR = Duration.hours(1);
 

@@ -1,8 +1,8 @@
 import { Stack } from 'aws-cdk-lib';
 import { type IRole, PolicyStatement } from 'aws-cdk-lib/aws-iam';
 import type { Construct } from 'constructs';
-import { OWNER_KEY } from '../../src/fleet/root-owner.ts';
-import { markersAbove } from '../../src/fleet/root-ownership.ts';
+import { OWNER_KEY } from '../../src/upkeep/root-owner.ts';
+import { markersAbove } from '../../src/upkeep/root-ownership.ts';
 import { acknowledge } from './acknowledge.ts';
 
 const READ = ['s3:GetObject'];

@@ -11,7 +11,7 @@ import { LEAST_EVENT_SOURCE_CAP } from '../aws-limits.ts';
 import type { FunctionName } from '../packaging/function-bundle.ts';
 import type { StackSettings } from '../settings.ts';
 import { type DataAccess, grantRoots } from './data-access.ts';
-import { grantTable, RIGHTS } from './ledger.ts';
+import { grantTable, RIGHTS } from './ledger-rights.ts';
 import { keyOf, type PlaneContext, PlaneFunction } from './plane-function.ts';
 
 export interface LaneProps extends PlaneContext {

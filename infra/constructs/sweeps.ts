@@ -7,7 +7,7 @@ import type { SweepEvent } from '../../lambdas/sweep.ts';
 import { scheduleExpression } from '../quiet-hours.ts';
 import { grantRoots } from './data-access.ts';
 import { grantSend, type Lane } from './lane.ts';
-import { grantTable, RIGHTS } from './ledger.ts';
+import { grantTable, RIGHTS } from './ledger-rights.ts';
 import { type PlaneContext, PlaneFunction, serviceOfThisAccount } from './plane-function.ts';
 
 export interface SweepsProps extends PlaneContext {

@@ -1,45 +1,17 @@
 import { Duration } from 'aws-cdk-lib';
-import { Alarm, ComparisonOperator, type IMetric, MathExpression, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch';
+import { Alarm, ComparisonOperator, MathExpression, TreatMissingData } from 'aws-cdk-lib/aws-cloudwatch';
 import { SnsAction } from 'aws-cdk-lib/aws-cloudwatch-actions';
 import { type ITopic, Topic } from 'aws-cdk-lib/aws-sns';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { Construct } from 'constructs';
 import type { SweepKind } from '../../src/fleet/demand.ts';
-import { TASK_KINDS, type TaskKind } from '../../src/tasks/task.ts';
+import { TASK_KINDS } from '../../src/tasks/task.ts';
 import { quietSpanMs } from '../quiet-hours.ts';
 import type { StackSettings } from '../settings.ts';
 import { addDashboard } from './dashboard.ts';
-import type { Lane } from './lane.ts';
-import type { Ledger } from './ledger.ts';
-import type { PlaneFunction } from './plane-function.ts';
 import { PlaneMetrics } from './plane-metrics.ts';
+import type { Watched, WatchProps } from './watched.ts';
 import { watchedFunctions, watchedQueues } from './watched-parts.ts';
-
-export interface WatchProps {
-  readonly settings: StackSettings;
-  readonly ledger: Ledger;
-  readonly lanes: readonly Lane[];
-  readonly workers: ReadonlyMap<TaskKind, PlaneFunction>;
-  readonly stream: PlaneFunction;
-  readonly sweep: PlaneFunction;
-}
-
-/** `critical`: tables suffer or nothing runs. `warning`: look at it during the day. */
-export type Severity = 'critical' | 'warning';
-
-export interface Watched {
-  /** Name of the alarm, after the stack's and the severity. */
-  readonly name: string;
-  readonly metric: IMetric;
-  /** One alarm for each; each names the number from which on it rings. */
-  readonly from: Partial<Record<Severity, number>>;
-  /** Rings below the number instead, and when nothing is reported at all. */
-  readonly silence?: boolean;
-  /** Periods in a row. @default 1 */
-  readonly periods?: number;
-  /** The section of docs/operations.md. */
-  readonly runbook: string;
-}
 
 const QUARTER_HOUR = Duration.minutes(15);
 const DAY_MS = 86_400_000;

@@ -4,7 +4,7 @@ import { deadLetterRetentionMs } from '../../src/tasks/retention.ts';
 import { laneCap, type TaskKind } from '../../src/tasks/task.ts';
 import { LEAST_EVENT_SOURCE_CAP } from '../aws-limits.ts';
 import type { PlaneFunction } from './plane-function.ts';
-import type { Watched, WatchProps } from './watch.ts';
+import type { Watched, WatchProps } from './watched.ts';
 
 const QUARTER_HOUR = Duration.minutes(15);
 const HOUR_S = 3_600;

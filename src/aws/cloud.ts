@@ -1,14 +1,15 @@
 import { randomUUID } from 'node:crypto';
 import { loadSettings, type Settings } from '../config.ts';
 import type { ObjectStore } from '../lance/object-store.ts';
+import { type AwsEnvironment, createS3Client } from '../storage/s3-client.ts';
+import { createS3ObjectStore } from '../storage/s3-object-store.ts';
 import type { Clock, Ledger } from '../tasks/ports.ts';
 import { systemClock } from '../tasks/system-clock.ts';
-import { type AwsEnvironment, createDynamoClient, createS3Client, createSqsClient } from './clients.ts';
+import { createDynamoClient, createSqsClient } from './clients.ts';
 import { createDynamoLedger } from './dynamo-ledger.ts';
 import { createLog, type Log } from './log.ts';
 import { createMetrics, type Metrics, metricNamespace } from './metrics.ts';
 import { CLOUD_VARIABLES, type CloudNames, namesFromEnvironment, STACK_VARIABLE } from './names.ts';
-import { createS3ObjectStore } from './s3-object-store.ts';
 import { createSqsQueue, type SqsQueue } from './sqs-queue.ts';
 
 /** The ports on AWS, from one environment. What a function of the stack starts with. */

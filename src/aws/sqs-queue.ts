@@ -9,25 +9,16 @@ import {
   type SQSClient,
 } from '@aws-sdk/client-sqs';
 import { UpkeepError } from '../errors.ts';
-import type { TaskQueue } from '../tasks/ports.ts';
+import type { DeadLetter, DeadLetterQueue, RedriveOutcome, TaskQueue } from '../tasks/ports.ts';
 import type { TaskKind } from '../tasks/task.ts';
 import type { CloudNames } from './names.ts';
-import { letterAttributes, letterOf, MOST_ATTRIBUTE_BYTES, redrivenBody, type StoredLetter } from './sqs-letters.ts';
+import { letterAttributes, letterOf, MOST_ATTRIBUTE_BYTES, redrivenBody } from './sqs-dead-letters.ts';
 
 /** The lanes on SQS, with what a lane's function and an operator need besides. */
-export interface SqsQueue extends TaskQueue {
+export interface SqsQueue extends TaskQueue, DeadLetterQueue {
   /** Makes a received message visible again after 5 s, 10 s, 15 s and so on, at most a minute. */
   retryLater(lane: TaskKind, receiptHandle: string, receiveCount: number): Promise<void>;
-  /** Looks at dead letters without taking them: they stay hidden from others for some seconds at most. */
-  deadLetters(lane: TaskKind, limit: number): Promise<readonly StoredLetter[]>;
-  /** Sends a dead letter again under the id of its original message. */
-  redrive(lane: TaskKind, messageId: string): Promise<Redriven>;
-  /** Removes a dead letter for good; false when it was not found. */
-  deleteLetter(lane: TaskKind, messageId: string): Promise<boolean>;
 }
-
-/** The letter stays where it could not be removed after it was sent: of one task id, it is the same task. */
-export type Redriven = 'sent' | 'sent, letter stays' | 'not found';
 
 const LONGEST_DELAY_S = 900;
 const RETRY_STEP_S = 5;
@@ -94,7 +85,7 @@ export function createSqsQueue(options: {
   async function withLetter(
     lane: TaskKind,
     messageId: string,
-    use: (letter: StoredLetter, receipt: string) => Promise<void>,
+    use: (letter: DeadLetter, receipt: string) => Promise<void>,
   ) {
     let found = false;
     await look(queues[lane].deadLetters, Number.POSITIVE_INFINITY, async (message) => {
@@ -146,8 +137,9 @@ export function createSqsQueue(options: {
       });
       await asking(() => client.send(request));
     },
+    // Looks at the letters without taking them: they are hidden from others for some seconds at most.
     async deadLetters(lane, limit) {
-      const letters: StoredLetter[] = [];
+      const letters: DeadLetter[] = [];
       await look(queues[lane].deadLetters, limit, async (message) => {
         letters.push(letterOf(message, lane));
         return false;
@@ -155,7 +147,7 @@ export function createSqsQueue(options: {
       return letters.sort((left, right) => right.deadAt - left.deadAt);
     },
     async redrive(lane, messageId) {
-      let outcome: Redriven = 'not found';
+      let outcome: RedriveOutcome = 'not found';
       await withLetter(lane, messageId, async (letter, receipt) => {
         // Sent before it is deleted: a crash in between leaves two of one task id, which is one task.
         await send(queues[lane].url, redrivenBody(letter));
@@ -170,7 +162,8 @@ export function createSqsQueue(options: {
       });
       return outcome;
     },
-    deleteLetter: (lane, messageId) => withLetter(lane, messageId, (_letter, receipt) => removeLetter(lane, receipt)),
+    deleteDeadLetter: (lane, messageId) =>
+      withLetter(lane, messageId, (_letter, receipt) => removeLetter(lane, receipt)),
   };
 }
 

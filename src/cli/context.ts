@@ -1,5 +1,6 @@
 import type { Settings } from '../config.ts';
-import type { Plane, ProgressEvent } from '../plane.ts';
+import type { Operator, Runner } from '../upkeep/operator.ts';
+import type { ProgressEvent } from '../upkeep/reports.ts';
 
 /** One of the two output streams. */
 export interface Output {
@@ -9,14 +10,14 @@ export interface Output {
   write(text: string): void;
 }
 
-export interface OpenPlaneOptions {
+export interface OpenUpkeepOptions {
   readonly roots: readonly string[];
   readonly ledgerFile: string;
   readonly settings: Settings;
   readonly onProgress?: (event: ProgressEvent) => void;
 }
 
-export interface OpenStackPlaneOptions {
+export interface OpenStackOptions {
   /** Name of the stack; without it the environment names its parts. */
   readonly stack?: string;
   readonly roots: readonly string[];
@@ -38,11 +39,9 @@ export interface CommandContext {
   readonly home: string;
   readonly version: string;
   /** Loads the native library at the earliest when it is called. */
-  openPlane(options: OpenPlaneOptions): Promise<Plane>;
-  /** The plane of a stack on AWS. */
-  openStackPlane(options: OpenStackPlaneOptions): Promise<Plane>;
-  /** Absolute targets of the tables under the roots. */
-  findTables(roots: readonly string[]): Promise<readonly string[]>;
+  openUpkeep(options: OpenUpkeepOptions): Promise<Operator & Runner>;
+  /** The operator of a stack on AWS. */
+  openStack(options: OpenStackOptions): Promise<Operator>;
   /** Calls `handle` for each Ctrl-C or termination request until the returned function is called. */
   onInterruption(handle: (signal: InterruptionSignal) => void): () => void;
   /** Ends the process at once. */

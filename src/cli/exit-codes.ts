@@ -1,5 +1,5 @@
 import type { ErrorRecord } from '../errors.ts';
-import type { RunReport, StatusReport, TaskReport } from '../plane.ts';
+import type { RunReport, StatusReport, TaskReport } from '../upkeep/reports.ts';
 
 /** Exit codes of every command: documented in docs/cli.md and stable. */
 export const EXIT = {

@@ -1,6 +1,6 @@
 import { dirname, isAbsolute, join, resolve } from 'node:path';
 import { UpkeepError } from '../errors.ts';
-import { makeDirectory } from '../local/make-directory.ts';
+import { makeDirectory } from '../storage/make-directory.ts';
 
 /**
  * Where the ledger lives: `--ledger`, else `lance-upkeep/ledger.sqlite` under XDG_STATE_HOME or `~/.local/state`.

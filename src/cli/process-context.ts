@@ -14,12 +14,11 @@ export function processContext(): CommandContext {
     home: homedir(),
     version: packageVersion(),
     // Imported when needed: `--help` and usage errors must not wait for the native library.
-    openStackPlane: async (options) => (await import('../aws/plane.ts')).openStackPlane(options),
-    openPlane: async (options) => {
+    openStack: async (options) => (await import('../aws/open-stack.ts')).openStack(options),
+    openUpkeep: async (options) => {
       useOwnTemporaryFolder();
-      return (await import('../local/plane.ts')).openPlane(options);
+      return (await import('../local/open-upkeep.ts')).openUpkeep(options);
     },
-    findTables: async (roots) => (await import('./find-tables.ts')).findTables(roots),
     onInterruption: (handle) => {
       const listener = (signal: NodeJS.Signals) => handle(signal as InterruptionSignal);
       process.on('SIGINT', listener).on('SIGTERM', listener);

@@ -1,4 +1,4 @@
-import type { ProgressEvent } from '../plane.ts';
+import type { ProgressEvent } from '../upkeep/reports.ts';
 import type { Output } from './context.ts';
 import { storeName } from './format.ts';
 import type { Paint } from './paint.ts';

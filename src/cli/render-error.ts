@@ -1,5 +1,5 @@
 import { type ErrorRecord, errorRecord } from '../errors.ts';
-import { SCHEMA_VERSION } from '../plane.ts';
+import { SCHEMA_VERSION } from '../upkeep/reports.ts';
 import type { Paint } from './paint.ts';
 import { oneLine } from './render-table.ts';
 

@@ -1,5 +1,5 @@
-import { inspectReport } from '../fleet/inspect.ts';
-import type { ExplainReport } from '../plane.ts';
+import { inspectReport } from '../upkeep/inspect-report.ts';
+import type { ExplainReport } from '../upkeep/reports.ts';
 import { formatCount, formatNumberOf } from './format.ts';
 import type { Paint } from './paint.ts';
 import { describeVersions, renderIndexes } from './render-stores.ts';

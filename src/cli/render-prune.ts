@@ -1,5 +1,5 @@
 import { duration } from '../fleet/wording.ts';
-import type { PrunePreview } from '../plane.ts';
+import type { PrunePreview } from '../upkeep/reports.ts';
 import { formatBytes, formatCount, formatNumberOf } from './format.ts';
 import { type Column, renderTable } from './render-table.ts';
 

@@ -1,4 +1,4 @@
-import type { StatusReport } from '../plane.ts';
+import type { StatusReport } from '../upkeep/reports.ts';
 import { formatCount, formatNumberOf, storeNames } from './format.ts';
 import type { Paint } from './paint.ts';
 import { describeIndexes, describeVersions } from './render-stores.ts';

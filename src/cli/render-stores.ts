@@ -1,4 +1,4 @@
-import type { InspectReport } from '../plane.ts';
+import type { InspectReport } from '../upkeep/reports.ts';
 import { formatBytes, formatChange, formatCount, formatNumberOf, storeNames } from './format.ts';
 import { type Cell, type Column, renderTable } from './render-table.ts';
 

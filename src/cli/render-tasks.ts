@@ -1,4 +1,4 @@
-import type { TaskReport } from '../plane.ts';
+import type { TaskReport } from '../upkeep/reports.ts';
 import { formatBytes, formatCount, formatDuration, formatNumberOf, storeNames } from './format.ts';
 import type { Paint } from './paint.ts';
 import { type Cell, type Column, renderTable } from './render-table.ts';

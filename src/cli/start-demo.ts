@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import type { DemoCheck, DemoFleet } from '../demo/fleet.ts';
-import type { ExplainReport, InspectReport, RunReport } from '../plane.ts';
+import type { ExplainReport, InspectReport, RunReport } from '../upkeep/reports.ts';
 import { inspectAll } from './commands/run.ts';
 import { EXIT, exitCodeForRun, hasFailed } from './exit-codes.ts';
 import { formatChange, formatDuration, formatNumberOf, storeName } from './format.ts';
@@ -33,11 +33,11 @@ export async function startDemo(invocation: Invocation): Promise<number> {
   const fleet = await buildDemoFleet(join(invocation.context.cwd, DEMO_FOLDER), (name, ailment) =>
     invocation.hint(`making ${name}: ${ailment}`),
   );
-  return invocation.withPlane([fleet.directory], async (plane, signal) => {
+  return invocation.withRunner([fleet.directory], async (upkeep, signal) => {
     const targets = fleet.tables.map((table) => table.target);
-    const before = await inspectAll(plane, targets);
+    const before = await inspectAll(upkeep, targets);
     const checksBefore = await checkDemoFleet(fleet);
-    const report = await plane.run({ once: true, signal });
+    const report = await upkeep.run({ once: true, signal });
     if (signal.aborted) return EXIT.interrupted;
     const checks = await checkDemoFleet(fleet);
     const outcomes = new Map<string, Outcome>();
@@ -45,7 +45,7 @@ export async function startDemo(invocation: Invocation): Promise<number> {
       const [check, checkBefore] = [checks[at], checksBefore[at]];
       const after = report.stores.find((store) => store.target === target);
       if (check && checkBefore)
-        outcomes.set(target, { checkBefore, check, after, explained: await plane.explain(target) });
+        outcomes.set(target, { checkBefore, check, after, explained: await upkeep.explain(target) });
     }
     printOutcome(invocation, fleet, before, report, outcomes);
     const sick = targets.filter((target) => ailmentsOf(outcomes.get(target)).length > 0);

@@ -1,7 +1,7 @@
 import { realpath } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { connect } from '@lancedb/lancedb';
-import { createFileObjectStore } from '../local/file-object-store.ts';
+import { createFileObjectStore } from '../storage/file-object-store.ts';
 import { type DemoRow, digestRows, type ExpectedRows } from './content.ts';
 import { claimDemoDirectory, writeMarker } from './marker.ts';
 import { checkSearches, type Search, type SearchCheck } from './searches.ts';

@@ -1,4 +1,4 @@
-import { UpkeepError } from '../errors.ts';
+import { type ErrorRecord, UpkeepError } from '../errors.ts';
 
 export function targetInvalid(input: string, why: string): UpkeepError {
   return new UpkeepError(`${JSON.stringify(input)} cannot be a target: ${why}.`, {
@@ -57,4 +57,9 @@ export function rootOwnerUnreadable(root: string, why: string): UpkeepError {
     next: 'Find out which ledger maintains this root; if none does, delete the marker and try again.',
     details: { root },
   });
+}
+
+/** True for what says that a root is, or may be, another ledger's: from then on nothing may begin below it. */
+export function isForeignRoot({ code }: Pick<ErrorRecord, 'code'>): boolean {
+  return code === 'ROOT_OWNED' || code === 'ROOT_OWNER_UNREADABLE';
 }

@@ -2,11 +2,11 @@ import type { Settings } from '../config.ts';
 import type { ObjectStore } from '../lance/object-store.ts';
 import type { Clock } from '../tasks/ports.ts';
 import type { Task } from '../tasks/task.ts';
-import { because, needsAttention } from './because.ts';
 import { demand, type Verdict } from './demand.ts';
 import type { StoreFacts } from './facts.ts';
 import { observe } from './observe.ts';
 import { type PlannedRequest, plan } from './plan.ts';
+import { because, needsAttention } from './reasons.ts';
 import type { FleetLedger } from './sweep-ledger.ts';
 
 export interface ExplainOptions {

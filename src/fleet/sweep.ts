@@ -8,11 +8,10 @@ import { hasEnded } from '../tasks/task.ts';
 import { wantsLookAtFiles } from './cause-gone.ts';
 import { demand, type SweepKind } from './demand.ts';
 import { type Discovery, discoverCandidates } from './discover.ts';
+import { isForeignRoot } from './errors.ts';
 import type { StoreFacts } from './facts.ts';
 import { observe } from './observe.ts';
-
 import { plan, runsUnderHold } from './plan.ts';
-import { isForeignRoot } from './root-ownership.ts';
 
 import { fromStored, type SweepLedger, toStored } from './sweep-ledger.ts';
 import { canonicalTarget } from './targets.ts';

@@ -2,14 +2,16 @@ import type { Settings } from '../config.ts';
 import type { SweepKind } from '../fleet/demand.ts';
 import { holdLeft } from '../fleet/hold-left.ts';
 import type { SweepReport } from '../fleet/sweep.ts';
-import type { Pipeline } from '../pipeline.ts';
-import type { ProgressEvent } from '../plane.ts';
+import type { Lifecycle } from '../tasks/api.ts';
 import type { Clock } from '../tasks/ports.ts';
-import type { Pump } from './pump.ts';
+import type { Planner } from '../upkeep/planner.ts';
+import type { ProgressEvent } from '../upkeep/reports.ts';
+import type { Dispatcher } from './dispatcher.ts';
 
 export interface RunnerOptions {
-  readonly pipeline: Pipeline;
-  readonly pump: Pump;
+  readonly sweep: Planner['sweep'];
+  readonly recover: Lifecycle['recover'];
+  readonly dispatcher: Dispatcher;
   readonly settings: Settings;
   readonly clock: Clock;
   readonly signal: AbortSignal;
@@ -19,7 +21,7 @@ export interface RunnerOptions {
   /** Lets tasks go on that a killed runner held; answers how many. */
   readonly resume: () => Promise<number>;
   /** How many tasks this run has seen through with a commit so far. */
-  readonly progressMade: () => number;
+  readonly commits: () => number;
 }
 
 const RECOVER_EVERY_MS = 60_000;
@@ -31,38 +33,38 @@ export async function runOnce(options: RunnerOptions): Promise<void> {
   let resumed = false;
   await options.wake();
   for (let round = 1; round <= MOST_ROUNDS && !options.signal.aborted; round += 1) {
-    const before = options.progressMade();
+    const before = options.commits();
     await sweep(options, 'all');
-    await options.pump.untilIdle();
-    if (options.progressMade() > before) continue;
+    await options.dispatcher.untilIdle();
+    if (options.commits() > before) continue;
     if (resumed || (await options.resume()) === 0) break;
     resumed = true;
-    await options.pump.untilIdle();
+    await options.dispatcher.untilIdle();
   }
 }
 
 /** Works until the signal aborts, with every sweep on its own interval and the recovery each minute. */
 export async function runWatch(options: RunnerOptions): Promise<void> {
-  const { settings, signal, pump } = options;
+  const { settings, signal, dispatcher } = options;
   await options.wake();
   await sweep(options, 'all');
   const timers = [
-    every(options, RECOVER_EVERY_MS, () => options.pipeline.lifecycle.recover()),
+    every(options, RECOVER_EVERY_MS, () => options.recover()),
     every(options, settings.compactionIntervalMs, () => sweep(options, 'compaction')),
     every(options, settings.mergeWalIntervalMs, () => sweep(options, 'merge')),
     every(options, settings.mergeWalTailIntervalMs, () => sweep(options, 'tails')),
   ];
   try {
-    await pump.untilIdle();
+    await dispatcher.untilIdle();
     if (!signal.aborted) await options.resume();
-    await pump.until(async () => signal.aborted);
+    await dispatcher.until(async () => signal.aborted);
   } finally {
     await Promise.all(timers.map((stop) => stop()));
   }
 }
 
 async function sweep(options: RunnerOptions, kind: SweepKind): Promise<SweepReport> {
-  const report = await options.pipeline.sweep(kind, options.signal);
+  const report = await options.sweep(kind, options.signal);
   for (const { target, createdAt } of report.holdsLeft) {
     options.onProgress({ at: options.clock.now(), stage: 'failed', ...holdLeft(createdAt), target });
   }

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { DatabaseSync } from 'node:sqlite';
-import type { Clock, Delivery, TaskQueue } from '../tasks/ports.ts';
+import type { Clock, DeadLetter, DeadLetterQueue, Delivery, TaskQueue } from '../tasks/ports.ts';
 import type { TaskKind } from '../tasks/task.ts';
 import { inTransaction, openSqliteDatabase, unavailable } from './sqlite-database.ts';
 
@@ -9,17 +9,8 @@ export interface ReceivedMessage extends Delivery {
   readonly receipt: string;
 }
 
-export interface DeadLetter {
-  readonly messageId: string;
-  readonly lane: TaskKind;
-  readonly body: string;
-  readonly code: string;
-  readonly sentence: string;
-  readonly deadAt: number;
-}
-
 /** The lanes of one machine: visibility timeout, delay, receive counts and dead letters, in the ledger's SQLite file. */
-export interface SqliteQueue extends TaskQueue {
+export interface SqliteQueue extends TaskQueue, DeadLetterQueue {
   /** Takes at most `limit` visible messages and hides them for `visibilityMs`; returns at once, empty when none is there. */
   receive(lane: TaskKind, options: { limit: number; visibilityMs: number }): Promise<readonly ReceivedMessage[]>;
   /** Removes the message; false when the receipt is too old, so that another delivery owns it. */
@@ -28,11 +19,6 @@ export interface SqliteQueue extends TaskQueue {
   retryLater(message: ReceivedMessage, delayMs: number): Promise<boolean>;
   /** When the next message of the lane is or becomes visible, epoch milliseconds. */
   nextVisibleAt(lane: TaskKind): Promise<number | undefined>;
-  deadLetters(lane: TaskKind, limit: number): Promise<readonly DeadLetter[]>;
-  /** Sends a dead letter's body to its lane again under its own message id; false when it is not there. */
-  redrive(messageId: string): Promise<boolean>;
-  /** Removes a dead letter for good; false when it is not there. */
-  deleteLetter(messageId: string): Promise<boolean>;
   /** Calls `listener` after each send of this process; a hint only. Answers a function that ends it. */
   onChange(listener: () => void): () => void;
   close(): void;
@@ -128,20 +114,20 @@ export function createSqliteQueue(options: {
     async deadLetters(lane, limit) {
       return reading(() => sql.letters.all(lane, limit).map((row) => letterOf(row, lane)));
     },
-    async redrive(messageId) {
+    async redrive(lane, messageId) {
       const now = options.clock.now();
-      const done = await inTransaction(database, random, () => {
-        const letter = sql.letter.get(messageId);
-        if (!letter) return false;
-        sql.add.run(messageId, String(letter.lane), String(letter.body), now, now);
-        sql.dropLetter.run(messageId);
-        return true;
+      const outcome = await inTransaction(database, random, () => {
+        const letter = sql.letter.get(messageId, lane);
+        if (!letter) return 'not found';
+        sql.add.run(messageId, lane, String(letter.body), now, now);
+        sql.dropLetter.run(messageId, lane);
+        return 'sent';
       });
-      if (done) changed();
-      return done;
+      if (outcome === 'sent') changed();
+      return outcome;
     },
-    async deleteLetter(messageId) {
-      return inTransaction(database, random, () => sql.dropLetter.run(messageId).changes > 0);
+    async deleteDeadLetter(lane, messageId) {
+      return inTransaction(database, random, () => sql.dropLetter.run(messageId, lane).changes > 0);
     },
     onChange(listener) {
       listeners.add(listener);
@@ -172,8 +158,8 @@ function prepare(database: DatabaseSync) {
       'INSERT OR REPLACE INTO dead_letters (id, lane, body, code, sentence, dead_at) VALUES (?, ?, ?, ?, ?, ?)',
     ),
     letters: database.prepare('SELECT * FROM dead_letters WHERE lane = ? ORDER BY dead_at DESC LIMIT ?'),
-    letter: database.prepare('SELECT lane, body FROM dead_letters WHERE id = ?'),
-    dropLetter: database.prepare('DELETE FROM dead_letters WHERE id = ?'),
+    letter: database.prepare('SELECT body FROM dead_letters WHERE id = ? AND lane = ?'),
+    dropLetter: database.prepare('DELETE FROM dead_letters WHERE id = ? AND lane = ?'),
   };
 }
 

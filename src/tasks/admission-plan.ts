@@ -12,7 +12,7 @@ import {
 } from './items.ts';
 import type { AttributeValue, Condition, Write } from './ports.ts';
 import { aliasRetentionMs } from './retention.ts';
-import type { OpenTasks } from './store-items.ts';
+import type { OpenTasks } from './table-items.ts';
 import { hasEnded, type Task, type TaskRequest } from './task.ts';
 
 export const MAX_REASONS = 20;

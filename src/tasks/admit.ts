@@ -2,8 +2,8 @@ import { planAdmission } from './admission-plan.ts';
 import type { Admission } from './api.ts';
 import { dependencyCycle, dependencyFailed, dependencyUnknown, taskIdMismatch, tooManyDependencies } from './errors.ts';
 import { openKey, type TaskRecord } from './items.ts';
-import { findTask, findTasks, type Parts, readTasks, transact, untilWritten } from './parts.ts';
-import { changeOpen, type OpenTasks, readOpen } from './store-items.ts';
+import { findTask, findTasks, type Parts, readTasks, transact, untilWritten } from './ledger-context.ts';
+import { changeOpen, type OpenTasks, readOpen } from './table-items.ts';
 import { hasEnded, type TaskKind, type TaskRequest } from './task.ts';
 
 export const MAX_DEPENDENCIES = 20;

@@ -2,7 +2,7 @@ import { errorRecord, typedErrorIn, type UpkeepError } from '../errors.ts';
 import type { AttemptEnd, Claim, Lifecycle } from './api.ts';
 import { deadlineReached, leaseLost, shutdown } from './errors.ts';
 import type { Clock } from './ports.ts';
-import { RENEW_EVERY_MS } from './store-items.ts';
+import { RENEW_EVERY_MS } from './table-items.ts';
 import type { AttemptContext, FenceOptions, Perform } from './task.ts';
 
 /** Kept before the lease's end and before the deadline: what runs then must not be there any more. */

@@ -1,8 +1,9 @@
 import type { Claim, ClaimOutcome } from './api.ts';
 import { healthKey, leaseKey, openKey, QUEUED_ONLY, type TaskRecord, taskKey } from './items.ts';
 import { endLostAttempt, renew } from './lease.ts';
-import { findTask, type Parts, transact, untilWritten } from './parts.ts';
-import { holdPaused, type Pause, pauseIn, pauseKeysOf } from './pause.ts';
+import { findTask, type Parts, transact, untilWritten } from './ledger-context.ts';
+import type { Pause } from './pause.ts';
+import { holdPaused, pauseIn, pauseKeysOf } from './pause-items.ts';
 import type { Write } from './ports.ts';
 import { coolingUntil, runnableTasks } from './runnable.ts';
 import {
@@ -15,7 +16,7 @@ import {
   readLease,
   readOpen,
   takeLease,
-} from './store-items.ts';
+} from './table-items.ts';
 import { type Health, hasEnded, TASK_KINDS } from './task.ts';
 
 /** For so long after a release the kind that ran last lets another runnable kind go first. */

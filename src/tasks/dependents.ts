@@ -15,10 +15,10 @@ import {
   ttlSeconds,
   WAITING_ONLY,
 } from './items.ts';
-import { type Parts, transact, untilWritten } from './parts.ts';
+import { type Parts, transact, untilWritten } from './ledger-context.ts';
 import type { Write } from './ports.ts';
 import { endedAttributes } from './settle-plan.ts';
-import { changeOpen, type OpenTasks, readOpen } from './store-items.ts';
+import { changeOpen, type OpenTasks, readOpen } from './table-items.ts';
 import { hasEnded, type Task } from './task.ts';
 
 const EDGES_A_PAGE = 100;

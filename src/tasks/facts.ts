@@ -1,7 +1,7 @@
 import type { StoredFacts } from './api.ts';
 import { factsKey, reader, shardOf, shards, sortableTime } from './items.ts';
+import { type Parts, transact } from './ledger-context.ts';
 import { mergedPage } from './pages.ts';
-import { type Parts, transact } from './parts.ts';
 import type { Item } from './ports.ts';
 
 /** Keeps an observation unless a newer one is there; false then. */

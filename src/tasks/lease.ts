@@ -2,7 +2,7 @@ import { errorRecord } from '../errors.ts';
 import type { Claim } from './api.ts';
 import { holderLost, leaseLost } from './errors.ts';
 import { healthKey, leaseKey, openKey, readTask, taskKey } from './items.ts';
-import { type Parts, transact, untilWritten } from './parts.ts';
+import { type Parts, transact, untilWritten } from './ledger-context.ts';
 import { type EndPlan, planEnd } from './settle-plan.ts';
 import {
   heldBy,
@@ -13,7 +13,7 @@ import {
   readLease,
   readOpen,
   releaseLease,
-} from './store-items.ts';
+} from './table-items.ts';
 
 /** Renews the lease by one conditional update of LEASE alone; answers the new end on the monotonic clock. */
 export async function renew(parts: Parts, claim: Claim): Promise<number> {

@@ -4,13 +4,13 @@ import { claim } from './claim.ts';
 import { forgetFacts, getFacts, listFacts, putFacts } from './facts.ts';
 import { healthKey, leaseKey, openKey } from './items.ts';
 import { baseVersion, renew } from './lease.ts';
+import { findTask, type Parts, readTasks, sendNudge } from './ledger-context.ts';
 import { listTasks } from './pages.ts';
-import { findTask, type Parts, readTasks, sendNudge } from './parts.ts';
-import { listPauses, pause, resume } from './pause.ts';
+import { listPauses, pause, resume } from './pause-items.ts';
 import { recover } from './recover.ts';
 import { settle } from './settle.ts';
-import { readHealth, readLease, readOpen } from './store-items.ts';
 import { onRecord } from './stream.ts';
+import { readHealth, readLease, readOpen } from './table-items.ts';
 import { type Health, TASK_KINDS, type TaskKind } from './task.ts';
 
 /**

@@ -1,7 +1,7 @@
 import type { TaskPage } from './api.ts';
 import { cursorInvalid } from './errors.ts';
 import { reader, readTask, shards } from './items.ts';
-import type { Parts } from './parts.ts';
+import type { Parts } from './ledger-context.ts';
 import type { IndexName, Item } from './ports.ts';
 
 const LARGEST_PAGE = 100;

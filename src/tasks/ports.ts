@@ -165,6 +165,31 @@ export interface TaskQueue {
   visible(lane: TaskKind): Promise<number>;
 }
 
+/** A message that could never become a task, with the reason. */
+export interface DeadLetter {
+  /** Of the message as it first came. */
+  readonly messageId: string;
+  readonly lane: TaskKind;
+  readonly body: string;
+  readonly code: string;
+  readonly sentence: string;
+  /** Epoch milliseconds. */
+  readonly deadAt: number;
+}
+
+/** A letter that cannot be removed after its message was sent stays where it is: of one task id, it is the same task. */
+export type RedriveOutcome = 'sent' | 'sent, letter stays' | 'not found';
+
+/** The dead letters of every lane; what an operator needs. Errors of all calls: QUEUE_UNAVAILABLE, LEDGER_UNAVAILABLE (contention). */
+export interface DeadLetterQueue {
+  /** The newest first, at most `limit`. */
+  deadLetters(lane: TaskKind, limit: number): Promise<readonly DeadLetter[]>;
+  /** Sends a dead letter to its lane again under the id of its original message. */
+  redrive(lane: TaskKind, messageId: string): Promise<RedriveOutcome>;
+  /** Removes a dead letter for good; false when there is none of that id. */
+  deleteDeadLetter(lane: TaskKind, messageId: string): Promise<boolean>;
+}
+
 /** A message as it reached a lane. `sentAt` is when it was first sent, epoch milliseconds. */
 export interface Delivery {
   readonly body: string;

@@ -16,12 +16,12 @@ import {
   WAITING_ONLY,
 } from './items.ts';
 import { endLostAttempt } from './lease.ts';
-import { type Parts, readTasks, sendNudge, transact } from './parts.ts';
-import { holdPaused, pauseIn, pauseKeysOf } from './pause.ts';
+import { type Parts, readTasks, sendNudge, transact } from './ledger-context.ts';
+import { holdPaused, pauseIn, pauseKeysOf } from './pause-items.ts';
 import { INDEXES, type IndexName, type Item } from './ports.ts';
 import { coolingUntil } from './runnable.ts';
-import { EXPIRY_GRACE_MS, readHealth } from './store-items.ts';
 import { endTold } from './stream.ts';
+import { EXPIRY_GRACE_MS, readHealth } from './table-items.ts';
 import { hasEnded, laneCap, TASK_KINDS, type Task, type TaskKind } from './task.ts';
 
 /** What one run looks at, per index and shard; the rest is due again a minute later. */

@@ -1,6 +1,6 @@
 import { healthKey, openKey, readTask, taskKey } from './items.ts';
-import type { Parts } from './parts.ts';
-import { readHealth, readOpen } from './store-items.ts';
+import type { Parts } from './ledger-context.ts';
+import { readHealth, readOpen } from './table-items.ts';
 import type { Health, Task, TaskKind } from './task.ts';
 
 /** Clocks of two machines differ a little; an attempt may begin so much before its time. */

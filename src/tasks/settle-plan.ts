@@ -13,7 +13,7 @@ import {
   ttlSeconds,
 } from './items.ts';
 import type { Attributes, AttributeValue, Write } from './ports.ts';
-import { changeOpen, failedAgain, type OpenTasks, succeeded } from './store-items.ts';
+import { changeOpen, failedAgain, type OpenTasks, succeeded } from './table-items.ts';
 import type { Health, Task, TaskState, WorkResult } from './task.ts';
 
 /** `lost`: the holder did not come back. Its claim must never look like one that was settled. */

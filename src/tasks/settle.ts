@@ -4,10 +4,10 @@ import { isUnclaimed, readOpenTasks } from './admit.ts';
 import type { AttemptEnd, Claim, Settlement } from './api.ts';
 import { leaseLost, metricsMissing } from './errors.ts';
 import { healthKey, openKey, readTask, taskKey } from './items.ts';
-import { type Parts, transact, untilWritten } from './parts.ts';
+import { type Parts, transact, untilWritten } from './ledger-context.ts';
 import type { Write } from './ports.ts';
 import { type EndInput, planEnd } from './settle-plan.ts';
-import { changeOpen, heldBy, type OpenTasks, readHealth, readOpen, releaseLease } from './store-items.ts';
+import { changeOpen, heldBy, type OpenTasks, readHealth, readOpen, releaseLease } from './table-items.ts';
 import { hasEnded, type TaskKind } from './task.ts';
 
 /**

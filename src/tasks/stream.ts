@@ -12,10 +12,10 @@ import {
   type TaskRecord,
   targetOfKey,
 } from './items.ts';
-import { type Parts, sendNudge } from './parts.ts';
+import { type Parts, sendNudge } from './ledger-context.ts';
 import type { ChangeRecord, Item } from './ports.ts';
 import { runnableTasks } from './runnable.ts';
-import { type Lease, readLease } from './store-items.ts';
+import { type Lease, readLease } from './table-items.ts';
 import { hasEnded, MAX_ID_LENGTH, TASK_KINDS, type Task } from './task.ts';
 
 /**

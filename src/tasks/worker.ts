@@ -2,8 +2,8 @@ import { errorRecord, typedErrorIn, type UpkeepError } from '../errors.ts';
 import type { Admission, AttemptEnd, Claim, ClaimOutcome, Lifecycle, Settlement } from './api.ts';
 import { runAttempt } from './attempt.ts';
 import { defined } from './items.ts';
+import { pause } from './ledger-context.ts';
 import { parseMessage } from './message.ts';
-import { pause } from './parts.ts';
 import type { Clock, Delivery, TaskQueue } from './ports.ts';
 import type { Perform, Task, TaskRequest } from './task.ts';
 

@@ -4,7 +4,7 @@ import { WorkError } from './errors.ts';
 /** LanceDB reports everything as text, so this is the one place that reads message text. Patterns were seen on 0.39.0. */
 const CONFLICT =
   /commit conflict|preempted by concurrent transaction|Too many concurrent writers|Incompatible transaction|RetryableCommitConflict|TooMuchWriteContention/i;
-/** The codes are those that our own S3 client gives for the same answers: src/aws/s3-errors.ts. */
+/** The codes are those that our own S3 client gives for the same answers: src/storage/s3-errors.ts. */
 const THROTTLED = /SlowDown|503 Service Unavailable|status code: 409|\b429\b|Too Many Requests|throttl|RequestTimeout/i;
 const DENIED =
   /status code: 40[13]|lacked the necessary privileges|lacked valid authentication|AccessDenied|ExpiredToken/i;

@@ -11,7 +11,7 @@ import { callLancedb, refresh } from './lancedb-errors.ts';
 import { Upserts } from './merge-builder.ts';
 import type { ShardSelection } from './merge-plan.ts';
 import { readSlices, type Slice, type SliceBudget, sourcesOf } from './merge-slices.ts';
-import { mergeWay } from './merge-way.ts';
+import { mergeWay } from './merge-strategy.ts';
 import { keyPredicates } from './sql.ts';
 import type { Key } from './winners.ts';
 

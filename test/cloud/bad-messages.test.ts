@@ -125,9 +125,9 @@ describe('a message that can never become a task', () => {
   });
 
   it('is refused when it would close a circle, or takes another task’s id', async () => {
-    const send = (message: object) => fleet.control.lifecycle.admit({ kind: 'Compact', target: bodyOf(T), ...message });
+    const send = (message: object) => fleet.planner.lifecycle.admit({ kind: 'Compact', target: bodyOf(T), ...message });
     await send({ taskId: 'first' });
-    await fleet.control.lifecycle.admit({ taskId: 'second', kind: 'IndexId', target: bodyOf(T), dependsOn: ['first'] });
+    await fleet.planner.lifecycle.admit({ taskId: 'second', kind: 'IndexId', target: bodyOf(T), dependsOn: ['first'] });
     await deliver(bodyOf({ kind: 'Compact', target: T, taskId: 'circle', dependsOn: ['second'] }), 'circle');
     await deliver(bodyOf({ kind: 'IndexId', target: T, taskId: 'first' }), 'thief');
     const letters = await fleet.cloud.queue.deadLetters('Compact', 100);

@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { loadSettings } from '../../src/config.ts';
 import { buildDemoFleet } from '../../src/demo/fleet.ts';
 import { DEMO_STORES } from '../../src/demo/stores.ts';
-import { openPlane } from '../../src/local/plane.ts';
+import { openUpkeep } from '../../src/local/open-upkeep.ts';
 import { COMPACTION_PREFIX, storePk } from '../../src/tasks/items.ts';
 import { TASK_KINDS } from '../../src/tasks/task.ts';
 import { CloudFleet, stateOf } from '../fixtures/cloud-fleet.ts';
@@ -18,7 +18,7 @@ async function onOneMachine(): Promise<Record<string, unknown>> {
   const directory = join(tmpdir(), `upkeep-cloud-${process.pid}`);
   try {
     const fleet = await buildDemoFleet(directory);
-    const plane = await openPlane({
+    const plane = await openUpkeep({
       roots: [directory],
       ledgerFile: join(directory, 'ledger.sqlite'),
       settings: loadSettings({}),

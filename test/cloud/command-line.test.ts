@@ -57,7 +57,7 @@ describe('the command line with a stack', () => {
       onStack('inspect', target, '--json'),
     ]);
 
-    expect(JSON.parse(status.stdout)).toEqual(JSON.parse(JSON.stringify(await fleet.views.status())));
+    expect(JSON.parse(status.stdout)).toEqual(JSON.parse(JSON.stringify(await fleet.queries.status())));
     expect(JSON.parse(explained.stdout)).toMatchObject({ target, openTasks: [{ kind: 'Compact', state: 'queued' }] });
     expect(JSON.parse(inspected.stdout)).toMatchObject({ target, fragments: 40, keyIndex: null });
   });
@@ -94,7 +94,7 @@ describe('the command line with a stack', () => {
 
   it('runs a task that waits for its next try at once with --force, and waits for it', async () => {
     const target = fleet.target('fragmented');
-    const { lifecycle } = fleet.control;
+    const { lifecycle } = fleet.planner;
     const { taskId } = await lifecycle.admit({ kind: 'MergeWal', target });
     const claimed = await lifecycle.claim({ taskId, claimId: 'failing', holder: 'somebody' });
     if (claimed.outcome !== 'claimed') throw new Error(`The task is ${claimed.outcome}.`);

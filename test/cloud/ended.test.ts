@@ -1,6 +1,6 @@
 import { afterAll, beforeEach, describe, expect, it, vi } from 'vitest';
-import { openControl } from '../../src/aws/open-control.ts';
-import { openLane } from '../../src/aws/open-lane.ts';
+import { openPlanner } from '../../src/aws/open-planner.ts';
+import { openWorker } from '../../src/aws/open-worker.ts';
 import { UpkeepError } from '../../src/errors.ts';
 import { MAX_FAILURES } from '../../src/tasks/cooldown.ts';
 import { type CloudStack, createCloudStack } from '../fixtures/cloud-stack.ts';
@@ -24,14 +24,14 @@ describe('the end of a task', () => {
   });
 
   const write = (line: string) => void lines.push(JSON.parse(line) as Line);
-  const control = () => openControl({ ...stack.environment, UPKEEP_STACK: 'lake' }, { write });
+  const planner = () => openPlanner({ ...stack.environment, UPKEEP_STACK: 'lake' }, { write });
   const counted = (outcome: string) => lines.filter((line) => '_aws' in line && line.outcome === outcome);
   const told = (stage: string) => lines.filter((line) => !('_aws' in line) && line.stage === stage);
   const target = (name: string) => `${stack.root}/${name}.lance`;
 
   /** Loses the holder of a task until the ledger ends it. */
   async function loseAgain(taskId: string): Promise<void> {
-    const { lifecycle, recover } = await control();
+    const { lifecycle, recover } = await planner();
     for (let count = 1; count <= MAX_FAILURES; count += 1) {
       const outcome = await lifecycle.claim({ taskId, claimId: `${taskId}-${count}`, holder: 'killed' });
       expect(outcome.outcome).toBe('claimed');
@@ -42,7 +42,7 @@ describe('the end of a task', () => {
   }
 
   it('is counted and logged when recover finds its holder killed for the eighth time', async () => {
-    const { lifecycle } = await control();
+    const { lifecycle } = await planner();
     await lifecycle.admit({ taskId: 'deadly', kind: 'Compact', target: target('deadly') });
     await loseAgain('deadly');
 
@@ -53,7 +53,7 @@ describe('the end of a task', () => {
   });
 
   it('is counted and logged of what depended on it, too, by the stream that fails it', async () => {
-    const { lifecycle, onRecord } = await control();
+    const { lifecycle, onRecord } = await planner();
     await lifecycle.admit({ taskId: 'first', kind: 'Compact', target: target('a') });
     await lifecycle.admit({ taskId: 'second', kind: 'IndexId', target: target('a'), dependsOn: ['first'] });
     await loseAgain('first');
@@ -70,7 +70,7 @@ describe('the end of a task', () => {
     const bodies = ['bad', 'good'].map((taskId) =>
       JSON.stringify({ kind: 'Prune', target: target(taskId), taskId, reason: 'manual' }),
     );
-    const lane = await openLane(
+    const lane = await openWorker(
       'Prune',
       { ...process.env, ...stack.environment },
       {
@@ -96,7 +96,7 @@ describe('the end of a task', () => {
   });
 
   it('is not what a malformed message comes to: that has an outcome of its own, with its message id', async () => {
-    const lane = await openLane('Compact', { ...process.env, ...stack.environment }, { write });
+    const lane = await openWorker('Compact', { ...process.env, ...stack.environment }, { write });
     const attributes = { ApproximateReceiveCount: '1', SentTimestamp: String(Date.now()) };
     await lane.deliver(
       { messageId: 'letter-1', receiptHandle: 'none', body: 'please compact', attributes },

@@ -1,7 +1,7 @@
 import { TransactionCanceledException } from '@aws-sdk/client-dynamodb';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createDynamoLedger } from '../../src/aws/dynamo-ledger.ts';
-import type { LaneParts } from '../../src/aws/open-lane.ts';
+import type { WorkerParts } from '../../src/aws/open-worker.ts';
 import { dynamoDbClient, orderFault } from '../fixtures/cloud.ts';
 import { CloudFleet } from '../fixtures/cloud-fleet.ts';
 import { type Fault, FaultClient, failing, losingTheAnswer } from '../fixtures/fault-client.ts';
@@ -25,14 +25,14 @@ describe('a merge, from its message to its end,', () => {
   });
 
   const pathOf = (folder: string) => `/${fleet.stack.bucket}/db/${STORE}.lance/${folder}`;
-  const task = () => fleet.control.lifecycle.getTask(TASK);
+  const task = () => fleet.planner.lifecycle.getTask(TASK);
 
   /** One delivery of the merge's message to a function of its own. */
-  async function deliver(parts: LaneParts = {}): Promise<void> {
+  async function deliver(parts: WorkerParts = {}): Promise<void> {
     // Of the same load as the fleet's functions: an error of another load is of another class.
-    const { openLane } = await import('../../src/aws/open-lane.ts');
+    const { openWorker } = await import('../../src/aws/open-worker.ts');
     const environment = { ...process.env, ...fleet.stack.environment };
-    const lane = await openLane('MergeWal', environment, { write: () => undefined, ...parts });
+    const lane = await openWorker('MergeWal', environment, { write: () => undefined, ...parts });
     await lane.deliver(
       {
         messageId: TASK,

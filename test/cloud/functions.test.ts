@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { openControl } from '../../src/aws/open-control.ts';
-import { type LaneMessage, openLane } from '../../src/aws/open-lane.ts';
+import { openPlanner } from '../../src/aws/open-planner.ts';
+import { openWorker, type QueueMessage } from '../../src/aws/open-worker.ts';
 import { createSqsQueue } from '../../src/aws/sqs-queue.ts';
 import type { UpkeepError } from '../../src/errors.ts';
 import type { Perform } from '../../src/tasks/task.ts';
@@ -22,7 +22,7 @@ describe('the functions', () => {
     vi.restoreAllMocks();
   });
 
-  function message(taskId: string): LaneMessage {
+  function message(taskId: string): QueueMessage {
     return {
       messageId: taskId,
       receiptHandle: 'none',
@@ -33,7 +33,7 @@ describe('the functions', () => {
 
   function lane(wrapPerform: (perform: Perform) => Perform, exit: (error: UpkeepError) => void = () => undefined) {
     const environment = { ...process.env, ...fleet.stack.environment };
-    return openLane('Compact', environment, { wrapPerform, exit, write: (line) => lines.push(line) });
+    return openWorker('Compact', environment, { wrapPerform, exit, write: (line) => lines.push(line) });
   }
 
   /** Half a second until the work has to stop. */
@@ -46,13 +46,13 @@ describe('the functions', () => {
       });
     await (await lane(() => waiting)).deliver(message('late'), soon);
 
-    expect(await fleet.control.lifecycle.getTask('late')).toMatchObject({
+    expect(await fleet.planner.lifecycle.getTask('late')).toMatchObject({
       state: 'queued',
       attempts: 1,
       failures: 1,
       error: { code: 'DEADLINE' },
     });
-    expect(await fleet.control.lifecycle.leaseOf(fleet.target('fragmented'))).toBeUndefined();
+    expect(await fleet.planner.lifecycle.leaseOf(fleet.target('fragmented'))).toBeUndefined();
   });
 
   it('exit hard when a native call is in flight then, and leave the task to recover', async () => {
@@ -72,7 +72,7 @@ describe('the functions', () => {
         finish();
       },
     );
-    await fleet.control.lifecycle.admit({
+    await fleet.planner.lifecycle.admit({
       taskId: 'stuck',
       kind: 'Compact',
       target: fleet.target('fragmented'),
@@ -118,8 +118,8 @@ describe('the functions', () => {
       ...stack,
       environment: { ...stack.environment, AWS_ENDPOINT_URL_SQS: 'http://127.0.0.1:9' },
     });
-    const control = await openControl(stack.environment, { write: () => undefined });
-    await control.lifecycle.admit({ taskId: 'a', kind: 'Compact', target: `${stack.root}/a.lance` });
+    const planner = await openPlanner(stack.environment, { write: () => undefined });
+    await planner.lifecycle.admit({ taskId: 'a', kind: 'Compact', target: `${stack.root}/a.lance` });
     const records = (await new StreamReader(stack.names.table).next()) as never[];
     const { batchItemFailures } = await mute.stream({ Records: records }, contextOf(60_000));
     const heard = await loadHandlers(stack);
@@ -135,11 +135,11 @@ describe('the functions', () => {
     await fleet.sources.drain();
     const returned = fleet.sources.returned;
     await new Promise((resolve) => setTimeout(resolve, 5_500));
-    await fleet.control.lifecycle.admit({ taskId: 'comes-later', kind: 'IndexId', target: fleet.target('x') });
+    await fleet.planner.lifecycle.admit({ taskId: 'comes-later', kind: 'IndexId', target: fleet.target('x') });
     await fleet.sources.drain();
 
     expect(returned).toBe(1);
-    expect(await fleet.control.lifecycle.getTask(`message-${id}`)).toMatchObject({ dependsOn: ['comes-later'] });
+    expect(await fleet.planner.lifecycle.getTask(`message-${id}`)).toMatchObject({ dependsOn: ['comes-later'] });
   });
 
   it('refuse a schedule that names no sweep', async () => {
@@ -151,7 +151,7 @@ describe('the functions', () => {
     const stranger = await createCloudStack();
     const environment = { ...stranger.environment, UPKEEP_ROOTS: fleet.stack.root };
     const handlers = await loadHandlers({ ...stranger, environment });
-    const before = (await fleet.views.inspect(fleet.target('fragmented'))).version;
+    const before = (await fleet.queries.inspect(fleet.target('fragmented'))).version;
     const answer = await handlers.lanes.Compact(
       {
         Records: [
@@ -170,6 +170,6 @@ describe('the functions', () => {
 
     await expect(handlers.sweep('all')).rejects.toMatchObject({ code: 'ROOT_OWNED' });
     expect(answer.batchItemFailures).toHaveLength(1);
-    expect((await fleet.views.inspect(fleet.target('fragmented'))).version).toBe(before);
+    expect((await fleet.queries.inspect(fleet.target('fragmented'))).version).toBe(before);
   });
 });

@@ -53,7 +53,7 @@ describe('the gate on S3', () => {
 
     expect(merge).toMatchObject({ result: { fences: 0, native: false }, requests: 2 });
     expect(merge.bytes).toBeLessThan(70_000);
-    expect(await fleet.control.lifecycle.getTask('nothing-to-merge')).toMatchObject({
+    expect(await fleet.planner.lifecycle.getTask('nothing-to-merge')).toMatchObject({
       state: 'done',
       result: { rewroteNothing: true },
     });

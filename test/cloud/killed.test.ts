@@ -36,19 +36,19 @@ describe.each(COMMITS)('a merge whose process is killed (fence %i)', (fence, whe
   it(`${when}, is brought back by recover after the lease’s end and ends done with every row once`, async () => {
     const target = fleet.target('sessions');
     await fleet.handlers[0]?.sweep('recover');
-    expect(await fleet.control.lifecycle.getTask(taskId)).toMatchObject({ state: 'running', attempts: 1 });
+    expect(await fleet.planner.lifecycle.getTask(taskId)).toMatchObject({ state: 'running', attempts: 1 });
 
     moveClock(211_000);
     await fleet.handlers[0]?.sweep('recover');
-    expect(await fleet.control.lifecycle.getTask(taskId)).toMatchObject({
+    expect(await fleet.planner.lifecycle.getTask(taskId)).toMatchObject({
       state: 'queued',
       error: { code: 'HOLDER_LOST' },
     });
-    expect(await fleet.control.lifecycle.leaseOf(target)).toBeUndefined();
+    expect(await fleet.planner.lifecycle.leaseOf(target)).toBeUndefined();
 
     await fleet.minute();
     await fleet.minute();
-    expect(await fleet.control.lifecycle.getTask(taskId)).toMatchObject({ state: 'done', attempts: 2 });
+    expect(await fleet.planner.lifecycle.getTask(taskId)).toMatchObject({ state: 'done', attempts: 2 });
     await fleet.heal();
     expect(await misread(fleet.stack.root, fleet.stack.environment, fleet.expected)).toEqual([]);
     const scratch = await fleet.cloud.storageFor(fleet.stack.root).list('_lance_upkeep/scratch/');

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { openLane } from '../../src/aws/open-lane.ts';
+import { openWorker } from '../../src/aws/open-worker.ts';
 import { UpkeepError } from '../../src/errors.ts';
 import type { Ledger, Write } from '../../src/tasks/ports.ts';
 import { CloudFleet } from '../fixtures/cloud-fleet.ts';
@@ -37,9 +37,9 @@ describe('an answer of the ledger that is lost', () => {
     ['settle', 'images', 'done'],
   ] as const)('to a %s is adopted by the same holder: one attempt, one compaction', async (what, store, state) => {
     const target = fleet.target(store);
-    const before = (await fleet.views.inspect(target)).version;
+    const before = (await fleet.queries.inspect(target)).version;
     const ledger = losing(fleet.cloud.ledger, (writes) => writes.some((write) => sets(write, 'state', state)));
-    const lane = await openLane(
+    const lane = await openWorker(
       'Compact',
       { ...process.env, ...fleet.stack.environment },
       { ledger, write: () => undefined },
@@ -53,11 +53,11 @@ describe('an answer of the ledger that is lost', () => {
       },
       { remainingMs: () => 900_000, requestId: 'request' },
     );
-    const task = await fleet.control.lifecycle.getTask(`lost-${what}`);
+    const task = await fleet.planner.lifecycle.getTask(`lost-${what}`);
 
     expect(ledger.lost).toBe(1);
     expect(task).toMatchObject({ state: 'done', attempts: 1, result: { versionBefore: before } });
-    expect((await fleet.views.inspect(target)).version).toBe(task?.result?.versionAfter);
-    expect(await fleet.control.lifecycle.leaseOf(target)).toBeUndefined();
+    expect((await fleet.queries.inspect(target)).version).toBe(task?.result?.versionAfter);
+    expect(await fleet.planner.lifecycle.leaseOf(target)).toBeUndefined();
   });
 });

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
-import { openControl } from '../../src/aws/open-control.ts';
+import { openPlanner } from '../../src/aws/open-planner.ts';
 import { orderFault } from '../fixtures/cloud.ts';
 import { CloudFleet } from '../fixtures/cloud-fleet.ts';
 import { moveClock, resetClock } from '../fixtures/handlers.ts';
@@ -22,8 +22,8 @@ describe('a whole round of errors from S3', () => {
   async function sweepOnce() {
     const lines: string[] = [];
     moveClock(600_000);
-    const control = await openControl(fleet.stack.environment, { write: (line) => lines.push(line) });
-    const summary = await control.sweep('all', 300_000);
+    const planner = await openPlanner(fleet.stack.environment, { write: (line) => lines.push(line) });
+    const summary = await planner.sweep('all', 300_000);
     const parsed = lines.map((line) => JSON.parse(line) as Record<string, unknown>);
     return {
       summary,
@@ -33,7 +33,7 @@ describe('a whole round of errors from S3', () => {
   }
 
   async function numbers() {
-    const { stores } = await fleet.views.status();
+    const { stores } = await fleet.queries.status();
     const facts = stores.map(({ target, facts: one }) => ({
       target,
       version: one?.version,
@@ -72,9 +72,9 @@ describe('a whole round of errors from S3', () => {
   it('is not needed to keep a sweep from its end: one without time left says so, and throws nothing', async () => {
     const lines: Record<string, unknown>[] = [];
     const write = (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>);
-    const control = await openControl(fleet.stack.environment, { write });
+    const planner = await openPlanner(fleet.stack.environment, { write });
 
-    expect(await control.sweep('all', 10_000)).toEqual({ stores: 0, asked: 0, failed: 0, skipped: 1 });
+    expect(await planner.sweep('all', 10_000)).toEqual({ stores: 0, asked: 0, failed: 0, skipped: 1 });
     expect(lines).toEqual([
       expect.objectContaining({ level: 'warn', code: 'SWEEP_OUT_OF_TIME' }),
       expect.objectContaining({ stage: 'sweep-all', StoresRead: 0, StoresSkipped: 1 }),

@@ -45,7 +45,7 @@ describe.each([
     await fleet.minute();
     await fleet.minute();
 
-    expect(await fleet.control.lifecycle.getTask(taskId)).toMatchObject({ state: 'done', attempts: 2 });
+    expect(await fleet.planner.lifecycle.getTask(taskId)).toMatchObject({ state: 'done', attempts: 2 });
     expect((await bucket.list('healthy.lance/_versions/18446744')).objects).toHaveLength(2);
     expect((await bucket.list('_lance_upkeep/prune/')).objects).toEqual([]);
     const named = (await bucket.list('healthy.lance/_transactions/')).objects;

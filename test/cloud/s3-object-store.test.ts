@@ -1,9 +1,9 @@
 import { PutObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { beforeAll, describe, expect, it } from 'vitest';
-import { createS3Client } from '../../src/aws/clients.ts';
-import { createS3ObjectStore } from '../../src/aws/s3-object-store.ts';
 import type { ObjectStore } from '../../src/lance/object-store.ts';
-import { createFileObjectStore } from '../../src/local/file-object-store.ts';
+import { createFileObjectStore } from '../../src/storage/file-object-store.ts';
+import { createS3Client } from '../../src/storage/s3-client.ts';
+import { createS3ObjectStore } from '../../src/storage/s3-object-store.ts';
 import { cloudEnvironment, newBucket, orderFault, requestsTo, s3Client } from '../fixtures/cloud.ts';
 import { temporaryFolder } from '../fixtures/temporary-folder.ts';
 

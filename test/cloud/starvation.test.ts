@@ -19,7 +19,7 @@ describe('80 merges ready and the merge lane full', () => {
 
   beforeAll(async () => {
     fleet = await CloudFleet.create({ stores: ['fragmented'], full: ['MergeWal'] });
-    const { lifecycle } = fleet.control;
+    const { lifecycle } = fleet.planner;
     for (let store = 0; store < MERGES; store += 1) {
       await lifecycle.admit({ taskId: `merge-${store}`, kind: 'MergeWal', target: fleet.target(`waiting-${store}`) });
     }
@@ -42,7 +42,7 @@ describe('80 merges ready and the merge lane full', () => {
     await fleet.put('Compact', { kind: 'Compact', target: fleet.target('fragmented'), taskId: 'urgent' });
     await fleet.sources.drain();
 
-    expect(await fleet.control.lifecycle.getTask('urgent')).toMatchObject({ state: 'done', attempts: 1 });
+    expect(await fleet.planner.lifecycle.getTask('urgent')).toMatchObject({ state: 'done', attempts: 1 });
     expect(await leases()).toBe(CAP);
     expect(await fleet.cloud.queue.visible('MergeWal')).toBeGreaterThanOrEqual(MERGES - CAP);
   });

@@ -27,7 +27,7 @@ describe('two of every function, every message and every batch of records twice,
   beforeAll(async () => {
     fleet = await CloudFleet.create({ stores: STORES, sandboxes: 2, unkind: seeded(11) });
     for (const name of STORES) {
-      versionsBefore.set(fleet.target(name), (await fleet.views.inspect(fleet.target(name))).version);
+      versionsBefore.set(fleet.target(name), (await fleet.queries.inspect(fleet.target(name))).version);
     }
     await fleet.heal();
   });
@@ -51,7 +51,7 @@ describe('two of every function, every message and every batch of records twice,
       after.set(target, (after.get(target) ?? 0) + commits);
     }
     const real = new Map<string, number>();
-    for (const name of STORES) real.set(fleet.target(name), (await fleet.views.inspect(fleet.target(name))).version);
+    for (const name of STORES) real.set(fleet.target(name), (await fleet.queries.inspect(fleet.target(name))).version);
 
     expect(
       tasks.filter(({ attempts }) => attempts !== 1).map(({ id, attempts, error }) => [id, attempts, error]),

@@ -63,10 +63,10 @@ export function describeAdmit(make: MakeLedger, options: WorldOptions): void {
       between = async () => {
         between = undefined;
         await world.finish(claim, { compaction: compaction({ fragmentsAdded: 0 }) });
-        await world.pump();
+        await world.handleChanges();
       };
       await world.admit('index', { kind: 'IndexId', dependsOn: ['compaction'] });
-      await world.pump();
+      await world.handleChanges();
       expect(await world.state('index')).toBe('queued');
     });
 
@@ -170,7 +170,7 @@ export function describeAdmit(make: MakeLedger, options: WorldOptions): void {
       await world.admit('merge', { kind: 'MergeWal', target: '/data/db/y.lance' });
       between = async () => {
         await world.finish(claim, { compaction: compaction({ fragmentsAdded: 0 }) });
-        await world.pump();
+        await world.handleChanges();
       };
       await world.admit('more', { kind: 'IndexId', dependsOn: ['merge'] });
       expect(await world.lifecycle.getTask('index')).toMatchObject({ state: 'waiting', undone: ['merge'] });
@@ -182,7 +182,7 @@ export function describeAdmit(make: MakeLedger, options: WorldOptions): void {
       await world.admit('index', { kind: 'IndexId', dependsOn: ['compaction'] });
       between = async () => {
         await world.fail(claim, 'permanent');
-        await world.pump();
+        await world.handleChanges();
       };
       expect(await world.admit('b', { kind: 'IndexId' })).toMatchObject({ taskId: 'b', task: { state: 'queued' } });
     });
@@ -220,7 +220,7 @@ export function describeAdmit(make: MakeLedger, options: WorldOptions): void {
     test('a join that changes nothing writes nothing', async () => {
       const request = { kind: 'Compact', target: STORE, reason: 'small fragments' } as const;
       await world.lifecycle.admit(request);
-      await world.pump();
+      await world.handleChanges();
       await world.lifecycle.admit(request);
       expect((await world.base.feed.read(10)).records).toEqual([]);
     });

@@ -225,7 +225,7 @@ export function describeClaim(make: MakeLedger, options: WorldOptions): void {
       await world.admit('a');
       const claim = await world.begin('a');
       await world.clock.advance(MINUTE);
-      await world.pump();
+      await world.handleChanges();
       const sentAt = world.clock.monotonic();
       expect(await world.lifecycle.renew(claim)).toBe(sentAt + 180_000);
       const { records } = await world.base.feed.read(10);

@@ -136,7 +136,7 @@ export class World {
   }
 
   /** Handles records until none comes any more. */
-  async pump(): Promise<void> {
+  async handleChanges(): Promise<void> {
     for (let quiet = 0; quiet < (this.hostile ? 12 : 1); ) {
       const { records } = await this.feed.read(50);
       for (const record of records) {

@@ -22,7 +22,7 @@ const step = fc.record({
     'die',
     'wait',
     'jump',
-    'pump',
+    'handleChanges',
     'recover',
   ),
   which: fc.nat(1_000),
@@ -53,7 +53,7 @@ class History {
     if (what === 'die') this.dead.push(...this.held.splice(0, 1));
     if (what === 'wait') await world.clock.advance(how * 1_000);
     if (what === 'jump') world.clock.jump((how - 500) * 7_200);
-    if (what === 'pump') await world.pump();
+    if (what === 'handleChanges') await world.handleChanges();
     if (what === 'recover') await world.lifecycle.recover();
   }
 
@@ -122,7 +122,7 @@ class History {
     for (let round = 0; round < 150; round += 1) {
       await world.clock.advance(round < 20 ? 5 * MINUTE : 60 * MINUTE);
       await world.lifecycle.recover();
-      await world.pump();
+      await world.handleChanges();
       const ids = new Set(world.queue.sent.splice(0).map((message) => message.taskId ?? ''));
       for (const id of ids) {
         const claim = await this.claim(id);

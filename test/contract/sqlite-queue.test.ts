@@ -77,8 +77,8 @@ describe('the SQLite queue', () => {
     expect(await queue.deadLetters(LANE, 10)).toEqual([
       { lane: LANE, body: '{', messageId: 'm1', code: 'MESSAGE_NOT_JSON', sentence: 'No JSON.', deadAt: clock.now() },
     ]);
-    expect(await queue.redrive('m1')).toBe(true);
-    expect(await queue.redrive('m1')).toBe(false);
+    expect(await queue.redrive(LANE, 'm1')).toBe('sent');
+    expect(await queue.redrive(LANE, 'm1')).toBe('not found');
     expect(await queue.receive(LANE, TAKE)).toMatchObject([{ messageId: 'm1', body: '{' }]);
     expect(await queue.deadLetters(LANE, 10)).toEqual([]);
   });

@@ -22,7 +22,7 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
 
     test('a task that became queued is nudged on its own lane, and the nudge names nothing but the task', async () => {
       await world.admit('a');
-      await world.pump();
+      await world.handleChanges();
       const [nudge] = world.queue.nudgesOf('a');
       expect(nudge).toMatchObject({ lane: 'Compact', delayMs: 0 });
       expect(JSON.parse(nudge?.body ?? '')).toEqual({ kind: 'Compact', target: STORE, taskId: 'a' });
@@ -31,7 +31,7 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
     test('a waiting task is not nudged', async () => {
       await world.admit('a');
       await world.admit('index', { ...index, dependsOn: ['a'] });
-      await world.pump();
+      await world.handleChanges();
       expect(world.queue.nudgesOf('index')).toEqual([]);
     });
 
@@ -39,7 +39,7 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
       await world.admit('a');
       await world.fail(await world.begin('a'));
       world.queue.clear();
-      await world.pump();
+      await world.handleChanges();
       expect(new Set(world.queue.nudgesOf('a').map((nudge) => nudge.delayMs))).toEqual(new Set([MINUTE]));
       await world.admit('b', { target: '/data/db/y.lance' });
       for (let count = 0; count < 4; count += 1) {
@@ -48,7 +48,7 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
         if (count < 3) await world.clock.advance((notBefore ?? 0) - world.clock.now());
       }
       world.queue.clear();
-      await world.pump();
+      await world.handleChanges();
       expect(new Set(world.queue.nudgesOf('b').map((nudge) => nudge.delayMs))).toEqual(new Set([900_000]));
     });
 
@@ -62,13 +62,13 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
 
     test('changes of a queued task that are no event send nothing', async () => {
       await world.admit('a', { reason: 'one' });
-      await world.pump();
+      await world.handleChanges();
       world.queue.clear();
       await world.admit('b', { reason: 'two' });
-      await world.pump();
+      await world.handleChanges();
       expect(world.queue.sent).toEqual([]);
       await world.admit('c', { force: true });
-      await world.pump();
+      await world.handleChanges();
       expect(world.queue.nudgesOf('a').length).toBeGreaterThan(0);
     });
 
@@ -80,9 +80,9 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
       const all = await records();
       for (const record of [...all, ...all]) await world.lifecycle.onRecord(record);
       expect(await world.lifecycle.getTask('index')).toMatchObject({ state: 'waiting', undone: ['merge'] });
-      await world.pump();
+      await world.handleChanges();
       await world.finish(await world.begin('merge'));
-      await world.pump();
+      await world.handleChanges();
       expect(await world.lifecycle.getTask('index')).toMatchObject({ state: 'queued', undone: [] });
       expect(world.queue.nudgesOf('index').length).toBeGreaterThan(0);
       await world.begin('index');
@@ -104,7 +104,7 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
       await world.admit('index', { ...index, dependsOn: ['a'] });
       await world.admit('merge', { kind: 'MergeWal', dependsOn: ['index'] });
       await world.fail(await world.begin('a'), 'permanent');
-      await world.pump();
+      await world.handleChanges();
       expect(await world.lifecycle.getTask('index')).toMatchObject({
         state: 'failed',
         error: { code: 'DEPENDENCY_FAILED', message: expect.stringContaining('a') },
@@ -119,7 +119,7 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
       await world.admit('index', { ...index, dependsOn: ['a'] });
       await world.finish(await world.begin('a'));
       expect(await timeToLive('a')).toBeUndefined();
-      await world.pump();
+      await world.handleChanges();
       expect(await timeToLive('a')).toBe(Math.ceil((world.clock.now() + 7 * 86_400_000) / 1000));
       expect(await world.base.ledger.get(edgeKey('a', 'index'))).toBeUndefined();
     });
@@ -140,11 +140,11 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
       await stubborn.admit('a');
       await stubborn.admit('index', { ...index, dependsOn: ['a'] });
       await stubborn.finish(await stubborn.begin('a'));
-      await expect(stubborn.pump()).rejects.toThrow('The edge cannot be written.');
+      await expect(stubborn.handleChanges()).rejects.toThrow('The edge cannot be written.');
       expect((await stubborn.base.ledger.get(taskKey('a')))?.attributes.removeAfter).toBeUndefined();
       broken = false;
       await stubborn.clock.advance(30 * 24 * 60 * MINUTE);
-      await stubborn.pump();
+      await stubborn.handleChanges();
       for (let tries = 0; tries < 9; tries += 1) await stubborn.lifecycle.recover();
       expect(await stubborn.state('index')).toBe('queued');
       stubborn.close();
@@ -153,10 +153,10 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
     test('finished history expires, and its removal is no event', async () => {
       await world.admit('a');
       await world.finish(await world.begin('a'), { compaction: compaction({ fragmentsAdded: 0 }) });
-      await world.pump();
+      await world.handleChanges();
       await world.clock.advance(8 * 86_400_000);
       world.queue.clear();
-      await world.pump();
+      await world.handleChanges();
       expect(await world.lifecycle.getTask('a')).toBeUndefined();
       expect(world.queue.sent).toEqual([]);
       await world.admit('b');
@@ -173,32 +173,32 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
     test('a compaction that added fragments is followed by one index run that depends on it', async () => {
       await world.admit('a');
       await world.finish(await world.begin('a'));
-      await world.pump();
+      await world.handleChanges();
       const task = await world.lifecycle.getTask('index-after-a');
       expect(task).toMatchObject({ kind: 'IndexId', target: STORE, state: 'queued', dependsOn: ['a'] });
       await world.finish(await world.begin('index-after-a'));
-      await world.pump();
+      await world.handleChanges();
       expect(await world.lifecycle.openTasks(STORE)).toEqual([]);
     });
 
     test('a compaction of a table without a usable key is followed by no index run, whichever record comes', async () => {
       await world.admit('a');
       await world.finish(await world.begin('a'), { compaction: compaction({ indexable: false }) });
-      await world.pump();
+      await world.handleChanges();
       await world.lifecycle.recover();
-      await world.pump();
+      await world.handleChanges();
       expect(await world.lifecycle.getTask('index-after-a')).toBeUndefined();
     });
 
     test('a compaction that added nothing is followed by nothing, and so is every one with INDEX_AFTER_COMPACTION off', async () => {
       await world.admit('a');
       await world.finish(await world.begin('a'), { compaction: compaction({ fragmentsAdded: 0 }) });
-      await world.pump();
+      await world.handleChanges();
       expect(await world.lifecycle.getTask('index-after-a')).toBeUndefined();
       const off = new World(make, { ...options, settings: { indexAfterCompaction: false } });
       await off.admit('a');
       await off.finish(await off.begin('a'));
-      await off.pump();
+      await off.handleChanges();
       expect(await off.lifecycle.getTask('index-after-a')).toBeUndefined();
       off.close();
     });
@@ -206,7 +206,7 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
     test('five quick compactions leave at most one index run behind a running one, and it comes after the last', async () => {
       await world.admit('c1');
       await world.finish(await world.begin('c1'));
-      await world.pump();
+      await world.handleChanges();
       const running = await world.begin('index-after-c1');
       await world.lifecycle.settle(running, {
         end: 'released',
@@ -216,7 +216,7 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
         await world.clock.advance(31_000);
         await world.admit(id);
         await world.finish(await world.begin(id));
-        await world.pump();
+        await world.handleChanges();
       }
       const open = await world.lifecycle.openTasks(STORE);
       expect(open).toMatchObject([{ id: 'index-after-c1', kind: 'IndexId' }]);
@@ -241,10 +241,10 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
       await world.admit('index', index);
       await world.admit('waits', { dependsOn: ['merge'] });
       await world.admit('elsewhere', { target: '/data/db/y.lance' });
-      await world.pump();
+      await world.handleChanges();
       world.queue.clear();
       await world.finish(claim, { compaction: compaction({ fragmentsAdded: 0 }) });
-      await world.pump();
+      await world.handleChanges();
       expect(new Set(world.queue.sent.map((message) => message.taskId))).toEqual(new Set(['merge', 'index']));
     });
 
@@ -253,10 +253,10 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
       const claim = await world.begin('a');
       await world.admit('b');
       await world.admit('merge', { kind: 'MergeWal' });
-      await world.pump();
+      await world.handleChanges();
       world.queue.clear();
       await world.finish(claim, { compaction: compaction({ fragmentsAdded: 0 }) });
-      await world.pump();
+      await world.handleChanges();
       expect(new Set(world.queue.nudgesOf('b').map((nudge) => nudge.delayMs))).toEqual(new Set([30_000]));
       expect(new Set(world.queue.nudgesOf('merge').map((nudge) => nudge.delayMs))).toEqual(new Set([0]));
     });

@@ -146,7 +146,7 @@ export function describeWorker(make: MakeLedger, options: WorldOptions): void {
     test('every nudge is a message that a worker understands, also for the longest id', async () => {
       await world.admit('c'.repeat(200));
       await world.finish(await world.begin('c'.repeat(200)));
-      await world.pump();
+      await world.handleChanges();
       const nudges = world.queue.sent.filter((message) => message.lane === 'IndexId');
       expect(nudges.length).toBeGreaterThan(0);
       expect(await desk.deliver(nudges[0]?.body ?? '', { lane: 'IndexId' })).toBe('acknowledge');
@@ -194,7 +194,7 @@ export function describeWorker(make: MakeLedger, options: WorldOptions): void {
       await desk.deliver(BODY, { messageId: 'abc' });
       await world.clock.advance(MINUTE);
       await desk.deliver(BODY, { messageId: 'abc' });
-      await world.pump();
+      await world.handleChanges();
       expect(await world.lifecycle.getTask('message-abc')).toMatchObject({ state: 'done', attempts: 2 });
       expect(await world.lifecycle.getTask('index-after-message-abc')).toMatchObject({ state: 'queued' });
       expect(await world.lifecycle.openTasks(STORE)).toHaveLength(1);

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import type { TaskReport } from '../../src/plane.ts';
-import { viewsOf } from './fixtures/deployed-views.ts';
+import type { TaskReport } from '../../src/upkeep/reports.ts';
+import { viewsOf } from './fixtures/deployed-queries.ts';
 import { synthesizeFor } from './fixtures/deployment.ts';
 import { buildWaitingStores, MERGED_ROWS } from './fixtures/waiting-stores.ts';
 import { LocalCloud } from './local-cloud/local-cloud.ts';
@@ -39,9 +39,9 @@ describe('stores that wait for a merge', () => {
       const targets = await buildWaitingStores(deployment.root, stores);
       const cloud = await LocalCloud.start({ ...deployment, minute: 9 });
       try {
-        const views = viewsOf(cloud, deployment.root);
+        const queries = viewsOf(cloud, deployment.root);
         const mergesNow = async () =>
-          (await views.history({ limit: 200 })).tasks.filter(({ kind }) => kind === 'MergeWal');
+          (await queries.history({ limit: 200 })).tasks.filter(({ kind }) => kind === 'MergeWal');
         let merges: readonly TaskReport[] = [];
         const over = () => merges.length > 0 && merges.every(({ state }) => state === 'done');
         for (let minute = 0; minute < minutes && !over(); minute += 1) {
@@ -57,7 +57,7 @@ describe('stores that wait for a merge', () => {
         expect(mostAtOnce(merges)).toBeLessThanOrEqual(cap);
         expect(cloud.functionOf('MergeWalWorker').mostActive).toBe(cap);
         for (const target of targets) {
-          const { rows, wal } = await views.inspect(target);
+          const { rows, wal } = await queries.inspect(target);
           expect([rows, wal?.shards.map(({ pendingGenerations }) => pendingGenerations)]).toEqual([MERGED_ROWS, [0]]);
         }
       } finally {

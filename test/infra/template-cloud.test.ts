@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { DEMO_STORES } from '../../src/demo/stores.ts';
 import { cloudEnvironment } from '../fixtures/cloud.ts';
 import { buildFleet, type Expected, misread } from '../fixtures/fleet-on-s3.ts';
-import { viewsOf } from './fixtures/deployed-views.ts';
+import { viewsOf } from './fixtures/deployed-queries.ts';
 import { type FleetDeployment, synthesizeFor } from './fixtures/deployment.ts';
 import { resourceOf } from './fixtures/template.ts';
 import { LocalCloud } from './local-cloud/local-cloud.ts';
@@ -33,9 +33,9 @@ describe('the synthesized stack, deployed on the local cloud', () => {
   });
 
   it('leaves nothing that its own rules would still do', async () => {
-    const views = viewsOf(cloud, deployment.root);
+    const queries = viewsOf(cloud, deployment.root);
     for (const name of NAMES) {
-      const { verdicts } = await views.explain(`${deployment.root}/${name}.lance`);
+      const { verdicts } = await queries.explain(`${deployment.root}/${name}.lance`);
       expect(
         verdicts.filter(({ due, rule }) => due && rule !== 'wal-garbage'),
         name,
@@ -66,8 +66,8 @@ async function healsByItself(wrong: Break): Promise<{ healed: boolean; trouble: 
   const cloud = await LocalCloud.start({ ...deployment, template, minute: 9 });
   try {
     await cloud.pass(1);
-    const views = viewsOf(cloud, deployment.root);
-    const { keyIndex, fragments } = await views.inspect(`${deployment.root}/fragmented.lance`);
+    const queries = viewsOf(cloud, deployment.root);
+    const { keyIndex, fragments } = await queries.inspect(`${deployment.root}/fragmented.lance`);
     const whole = (await misread(deployment.root, cloudEnvironment(), expected)).length === 0;
     return { healed: whole && fragments < 16 && keyIndex?.kind === 'BTree', trouble: cloud.trouble };
   } finally {

@@ -1,7 +1,7 @@
 import { peakMemory } from '../../bench/peak-memory.ts';
 import { loadSettings } from '../../src/config.ts';
 import { typedErrorIn } from '../../src/errors.ts';
-import { createFileObjectStore } from '../../src/local/file-object-store.ts';
+import { createFileObjectStore } from '../../src/storage/file-object-store.ts';
 import { createLancedb } from '../../src/work/lancedb.ts';
 import { mergeWal } from '../../src/work/merge-wal.ts';
 import { attemptOn } from '../fixtures/work.ts';

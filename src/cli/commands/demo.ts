@@ -1,6 +1,6 @@
 import { resolve } from 'node:path';
 import type { Command } from 'commander';
-import { SCHEMA_VERSION } from '../../plane.ts';
+import { SCHEMA_VERSION } from '../../upkeep/reports.ts';
 import { EXIT } from '../exit-codes.ts';
 import { formatCount } from '../format.ts';
 import { renderTable } from '../render-table.ts';

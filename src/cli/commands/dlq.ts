@@ -1,7 +1,8 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { UpkeepError } from '../../errors.ts';
-import type { DeadLetterReport, Plane } from '../../plane.ts';
 import type { TaskKind } from '../../tasks/task.ts';
+import type { Operator } from '../../upkeep/operator.ts';
+import type { DeadLetterReport } from '../../upkeep/reports.ts';
 import { EXIT } from '../exit-codes.ts';
 import type { Invocation } from '../invocation.ts';
 import { oneLine, renderTable } from '../render-table.ts';
@@ -50,7 +51,7 @@ export function declareDlq(program: Command, invoke: Invoke): void {
     .option('--json', 'print one JSON object');
   show.action((id: string, options: { json?: boolean }) =>
     invoke(show, (invocation) =>
-      withPlane(invocation, (plane) => showLetter(invocation, plane, id, options.json === true)),
+      withOperator(invocation, (operator) => showLetter(invocation, operator, id, options.json === true)),
     ),
   );
   const redrive = dlq
@@ -63,8 +64,8 @@ export function declareDlq(program: Command, invoke: Invoke): void {
     .argument('<id>', 'message id, as "dlq list" shows it');
   remove.action((id: string) =>
     invoke(remove, (invocation) =>
-      withPlane(invocation, async (plane) => {
-        if (!(await plane.deleteLetter(id))) throw letterNotFound(id);
+      withOperator(invocation, async (operator) => {
+        if (!(await operator.deleteDeadLetter(id))) throw letterNotFound(id);
         invocation.hint(`Removed ${id}.`);
         return EXIT.fine;
       }),
@@ -72,8 +73,8 @@ export function declareDlq(program: Command, invoke: Invoke): void {
   );
   redrive.action((id: string) =>
     invoke(redrive, (invocation) =>
-      withPlane(invocation, async (plane) => {
-        if (!(await plane.redrive(id))) throw letterNotFound(id);
+      withOperator(invocation, async (operator) => {
+        if (!(await operator.redrive(id))) throw letterNotFound(id);
         invocation.hint(`Sent ${id} to its lane again.`);
         return EXIT.fine;
       }),
@@ -81,14 +82,14 @@ export function declareDlq(program: Command, invoke: Invoke): void {
   );
 }
 
-function withPlane(invocation: Invocation, use: (plane: Plane) => Promise<number>): Promise<number> {
-  return invocation.withPlane(invocation.settings().roots, use);
+function withOperator(invocation: Invocation, use: (operator: Operator) => Promise<number>): Promise<number> {
+  return invocation.withOperator(invocation.settings().roots, use);
 }
 
 function listLetters(invocation: Invocation, options: ListOptions): Promise<number> {
-  return withPlane(invocation, async (plane) => {
+  return withOperator(invocation, async (operator) => {
     const { lane, limit } = options;
-    const report = await plane.deadLetters({ limit, ...(lane === undefined ? {} : { lane }) });
+    const report = await operator.deadLetters({ limit, ...(lane === undefined ? {} : { lane }) });
     if (options.json === true) invocation.printJson(report);
     else if (report.letters.length > 0) invocation.print(render(report));
     if (report.letters.length === 0) invocation.hint('There are no dead letters.');
@@ -96,8 +97,8 @@ function listLetters(invocation: Invocation, options: ListOptions): Promise<numb
   });
 }
 
-async function showLetter(invocation: Invocation, plane: Plane, id: string, json: boolean): Promise<number> {
-  const { schemaVersion, letters } = await plane.deadLetters({ limit: LARGEST_LIMIT });
+async function showLetter(invocation: Invocation, operator: Operator, id: string, json: boolean): Promise<number> {
+  const { schemaVersion, letters } = await operator.deadLetters({ limit: LARGEST_LIMIT });
   const letter = letters.find(({ messageId }) => messageId === id);
   if (!letter) throw letterNotFound(id);
   if (json) invocation.printJson({ schemaVersion, ...letter });

@@ -21,8 +21,8 @@ export function declareExplain(program: Command, invoke: Invoke): void {
   command.action((named: string, options: { json?: boolean }) =>
     invoke(command, async (invocation) => {
       const { target, roots } = await locateTarget(named, invocation.settings().roots, invocation.context.cwd);
-      return invocation.withPlane(roots, async (plane) => {
-        const report = await plane.explain(target);
+      return invocation.withOperator(roots, async (operator) => {
+        const report = await operator.explain(target);
         if (options.json === true) invocation.printJson(report);
         else invocation.print(renderExplain(report, invocation.paint));
         return EXIT.fine;

@@ -35,8 +35,8 @@ export function declareHistory(program: Command, invoke: Invoke): void {
     invoke(command, async (invocation) => {
       const configured = invocation.settings().roots;
       const located = named === undefined ? undefined : await locateTarget(named, configured, invocation.context.cwd);
-      return invocation.withPlane(located?.roots ?? configured, async (plane) => {
-        const report = await plane.history({
+      return invocation.withOperator(located?.roots ?? configured, async (operator) => {
+        const report = await operator.history({
           limit: options.limit,
           ...(located === undefined ? {} : { target: located.target }),
           ...(options.after === undefined ? {} : { after: options.after }),

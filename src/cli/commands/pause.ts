@@ -38,9 +38,9 @@ export function declarePause(program: Command, invoke: Invoke): void {
   command.action((named: string | undefined, options: PauseOptions) =>
     invoke(command, async (invocation) => {
       const { scope, roots } = await locateScope(invocation, named, options);
-      return invocation.withPlane(roots, async (plane) => {
+      return invocation.withOperator(roots, async (operator) => {
         const by = options.by ?? `${userInfo().username}@${hostname()}`;
-        const pause = await plane.pause({ by, reason: options.reason, ...(scope === undefined ? {} : { scope }) });
+        const pause = await operator.pause({ by, reason: options.reason, ...(scope === undefined ? {} : { scope }) });
         if (options.json === true) invocation.printJson(pause);
         invocation.hint(`Paused ${pause.scope ?? 'everything'}. What runs goes on to its end.`);
         return EXIT.fine;
@@ -59,8 +59,8 @@ export function declareResume(program: Command, invoke: Invoke): void {
   command.action((named: string | undefined, options: ScopeOptions) =>
     invoke(command, async (invocation) => {
       const { scope, roots } = await locateScope(invocation, named, options);
-      return invocation.withPlane(roots, async (plane) => {
-        await plane.resume(scope === undefined ? {} : { scope });
+      return invocation.withOperator(roots, async (operator) => {
+        await operator.resume(scope === undefined ? {} : { scope });
         invocation.hint(`Resumed ${scope ?? 'everything'}.`);
         return EXIT.fine;
       });

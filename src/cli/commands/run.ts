@@ -1,6 +1,7 @@
 import { type Command, Option } from 'commander';
 import { UpkeepError } from '../../errors.ts';
-import type { InspectReport, LeftOut, Plane, RunReport } from '../../plane.ts';
+import type { Operator } from '../../upkeep/operator.ts';
+import type { InspectReport, LeftOut, RunReport } from '../../upkeep/reports.ts';
 import { exitCodeForRun, hasFailed } from '../exit-codes.ts';
 import { formatNumberOf } from '../format.ts';
 import type { Invocation } from '../invocation.ts';
@@ -37,9 +38,9 @@ export function declareRun(program: Command, invoke: Invoke): void {
 
 async function runRoots(invocation: Invocation, named: readonly string[], options: RunOptions): Promise<number> {
   const roots = await rootsToMaintain(named, invocation.settings().roots, invocation.context.cwd);
-  return invocation.withPlane(roots, async (plane, signal) => {
-    const before = options.json === true ? [] : await inspectAll(plane, await invocation.context.findTables(roots));
-    const report = await plane.run({ once: options.watch !== true, signal });
+  return invocation.withRunner(roots, async (upkeep, signal) => {
+    const before = options.json === true ? [] : await inspectAll(upkeep, await upkeep.findTables());
+    const report = await upkeep.run({ once: options.watch !== true, signal });
     if (options.json === true) invocation.printJson(report);
     else printRun(invocation, before, report, roots);
     return exitCodeForRun(report);
@@ -47,11 +48,11 @@ async function runRoots(invocation: Invocation, named: readonly string[], option
 }
 
 /** The stores as they are; one that cannot be read is left out here and named by the run itself. */
-export async function inspectAll(plane: Plane, targets: readonly string[]): Promise<InspectReport[]> {
+export async function inspectAll(operator: Operator, targets: readonly string[]): Promise<InspectReport[]> {
   const reports: InspectReport[] = [];
   for (const target of targets) {
     try {
-      reports.push(await plane.inspect(target));
+      reports.push(await operator.inspect(target));
     } catch (error) {
       if (!(error instanceof UpkeepError)) throw error;
     }

@@ -1,7 +1,7 @@
 import { Argument, type Command } from 'commander';
 import { UpkeepError } from '../../errors.ts';
-import type { SendReport } from '../../plane.ts';
 import type { TaskKind } from '../../tasks/task.ts';
+import type { SendReport } from '../../upkeep/reports.ts';
 import { EXIT, exitCodeForTask } from '../exit-codes.ts';
 import { renderPrunePreview } from '../render-prune.ts';
 import { describeOutcome } from '../render-tasks.ts';
@@ -45,8 +45,8 @@ export function declareSend(program: Command, invoke: Invoke): void {
       const { target, roots } = await locateTarget(named, invocation.settings().roots, invocation.context.cwd);
       if (options.dryRun === true) {
         refuseDryRun(kind, options);
-        return invocation.withPlane(roots, async (plane) => {
-          const preview = await plane.previewPrune(target);
+        return invocation.withOperator(roots, async (operator) => {
+          const preview = await operator.previewPrune(target);
           if (options.json === true) invocation.printJson(preview);
           else invocation.print(renderPrunePreview(preview));
           return EXIT.fine;
@@ -54,8 +54,8 @@ export function declareSend(program: Command, invoke: Invoke): void {
       }
       const request = { kind, target, dependsOn: options.dependsOn ?? [], force: options.force === true };
       const wait = options.wait === true;
-      return invocation.withPlane(roots, async (plane, signal) => {
-        const report = await plane.send(request, { wait, signal });
+      return invocation.withOperator(roots, async (operator, signal) => {
+        const report = await operator.send(request, { wait, signal });
         if (options.json === true) invocation.printJson(report);
         else invocation.print(`${report.taskId}\n`);
         invocation.hint(summary(report, wait));

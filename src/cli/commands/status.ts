@@ -25,8 +25,8 @@ export function declareStatus(program: Command, invoke: Invoke): void {
       const configured = invocation.settings().roots;
       const named = root === undefined ? [] : [root];
       const roots = named.length + configured.length === 0 ? [] : await rootsToMaintain(named, configured, cwd);
-      return invocation.withPlane(roots, async (plane) => {
-        const report = await plane.status(root === undefined ? undefined : roots[0]);
+      return invocation.withOperator(roots, async (operator) => {
+        const report = await operator.status(root === undefined ? undefined : roots[0]);
         if (options.json === true) invocation.printJson(report);
         else if (report.stores.length + report.pauses.length > 0)
           invocation.print(renderStatus(report, invocation.paint));

@@ -3,7 +3,7 @@ import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
 import { connect } from '@lancedb/lancedb';
 import { describe, expect, it } from 'vitest';
-import { createS3ObjectStore } from '../../../src/aws/s3-object-store.ts';
+import { createS3ObjectStore } from '../../../src/storage/s3-object-store.ts';
 import { cloudEnvironment, newBucket, s3Client } from '../../fixtures/cloud.ts';
 
 const run = promisify(execFile);

@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { loadSettings } from '../../../src/config.ts';
 import { observe } from '../../../src/fleet/observe.ts';
 import { canonicalRoot, canonicalTarget } from '../../../src/fleet/targets.ts';
-import { createFileObjectStore } from '../../../src/local/file-object-store.ts';
+import { createFileObjectStore } from '../../../src/storage/file-object-store.ts';
 import { createPlainTable, rows } from '../../fixtures/tables.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 

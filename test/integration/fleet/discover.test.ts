@@ -2,8 +2,8 @@ import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { discoverStores } from '../../../src/fleet/discover.ts';
-import { claimRoot } from '../../../src/fleet/root-owner.ts';
-import { createFileObjectStore } from '../../../src/local/file-object-store.ts';
+import { createFileObjectStore } from '../../../src/storage/file-object-store.ts';
+import { claimRoot } from '../../../src/upkeep/root-owner.ts';
 import { createPlainTable, enableWal, flushGeneration, rows } from '../../fixtures/tables.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 

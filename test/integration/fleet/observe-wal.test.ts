@@ -6,7 +6,7 @@ import type { StoreFacts } from '../../../src/fleet/facts.ts';
 import { observe } from '../../../src/fleet/observe.ts';
 import type { ListOptions } from '../../../src/lance/object-store.ts';
 import { commitWatermark } from '../../../src/lance/watermark.ts';
-import { createFileObjectStore } from '../../../src/local/file-object-store.ts';
+import { createFileObjectStore } from '../../../src/storage/file-object-store.ts';
 import { createPlainTable, enableWal, flushGeneration, plainTable, rows, upsert } from '../../fixtures/tables.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from 'vitest';
 import { loadSettings } from '../../../src/config.ts';
 import { observe } from '../../../src/fleet/observe.ts';
 import { placeHold } from '../../../src/lance/hold-commit.ts';
-import { createFileObjectStore } from '../../../src/local/file-object-store.ts';
+import { createFileObjectStore } from '../../../src/storage/file-object-store.ts';
 import { arrow } from '../../../src/work/arrow.ts';
 import { createPlainTable, plainTable, rows } from '../../fixtures/tables.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';

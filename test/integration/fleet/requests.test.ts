@@ -4,7 +4,7 @@ import { describe, expect, it } from 'vitest';
 import { loadSettings } from '../../../src/config.ts';
 import type { StoreFacts } from '../../../src/fleet/facts.ts';
 import { observe } from '../../../src/fleet/observe.ts';
-import { createFileObjectStore } from '../../../src/local/file-object-store.ts';
+import { createFileObjectStore } from '../../../src/storage/file-object-store.ts';
 import { countingStore } from '../../fixtures/counting-store.ts';
 import { createPlainTable, enableWal, flushGeneration, plainTable, rows } from '../../fixtures/tables.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';

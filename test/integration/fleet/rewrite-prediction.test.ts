@@ -2,7 +2,7 @@ import { connect, Index, type Table } from '@lancedb/lancedb';
 import { describe, expect, it } from 'vitest';
 import { readNewestManifest } from '../../../src/lance/newest.ts';
 import { boundedGroups, predictOptimize } from '../../../src/lance/rewrite-prediction.ts';
-import { createFileObjectStore } from '../../../src/local/file-object-store.ts';
+import { createFileObjectStore } from '../../../src/storage/file-object-store.ts';
 import { createPlainTable, enableWal, flushGeneration, plainTable, rows } from '../../fixtures/tables.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 

@@ -6,8 +6,8 @@ import { loadSettings } from '../../../src/config.ts';
 import { explain, explainStored } from '../../../src/fleet/explain.ts';
 import { createSweep } from '../../../src/fleet/sweep.ts';
 import { fromStored } from '../../../src/fleet/sweep-ledger.ts';
-import { createFileObjectStore } from '../../../src/local/file-object-store.ts';
 import { createSqliteLedger } from '../../../src/local/sqlite-ledger.ts';
+import { createFileObjectStore } from '../../../src/storage/file-object-store.ts';
 import type { Claim } from '../../../src/tasks/api.ts';
 import { createLifecycle } from '../../../src/tasks/lifecycle.ts';
 import type { WorkResult } from '../../../src/tasks/task.ts';
@@ -19,7 +19,7 @@ const settings = loadSettings({});
 const minute = 60_000;
 
 /** A real ledger with a clock that only the test moves: the middle of an hour, long after the tables were made. */
-function control(root: string) {
+function planner(root: string) {
   let time = (Math.floor(Date.now() / (60 * minute)) + 48) * 60 * minute + 10 * minute;
   const clock = { now: () => time, monotonic: () => time, after: () => () => undefined };
   const ledger = createSqliteLedger({ file: ':memory:', clock });
@@ -53,9 +53,9 @@ function control(root: string) {
   };
 }
 
-type Control = ReturnType<typeof control>;
+type Planner = ReturnType<typeof planner>;
 
-async function finish({ lifecycle }: Control, taskId: string, result: Partial<WorkResult>): Promise<void> {
+async function finish({ lifecycle }: Planner, taskId: string, result: Partial<WorkResult>): Promise<void> {
   const outcome = await lifecycle.claim({ taskId, claimId: `claim-${taskId}`, holder: 'test' });
   if (outcome.outcome !== 'claimed') throw new Error(`not claimed: ${outcome.outcome}`);
   const claim: Claim = outcome.claim;
@@ -96,7 +96,7 @@ describe('a sweep over real tables', () => {
     const wal = await createPlainTable(root, 'wal', rows(0, 50, 0));
     await enableWal(wal);
     for (let n = 1; n <= 8; n += 1) await flushGeneration(wal, rows(0, 5, n));
-    const plane = control(root);
+    const plane = planner(root);
 
     const first = await plane.sweep('all');
     plane.pass(minute);
@@ -122,7 +122,7 @@ describe('a sweep over real tables', () => {
       const table = await createPlainTable(root, name, rows(0, 20, 0));
       await table.createIndex('id', { config: Index.btree(), name: 'id_idx' });
     }
-    const plane = control(root);
+    const plane = planner(root);
     await plane.sweep('all');
     plane.pass(10 * minute);
     plane.requests.length = 0;
@@ -136,11 +136,11 @@ describe('a sweep over real tables', () => {
     const table = await createPlainTable(root, 't', rows(0, 20, 0));
     await enableWal(table);
     await flushGeneration(table, rows(0, 5, 1));
-    const kinds = (report: Awaited<ReturnType<Control['sweep']>>) => report.requested.map(({ task }) => task.kind);
+    const kinds = (report: Awaited<ReturnType<Planner['sweep']>>) => report.requested.map(({ task }) => task.kind);
 
-    // The control's clock is far ahead of the files, so that the tail is old at once.
-    expect(kinds(await control(root).sweep('merge'))).toEqual(['MergeWal']);
-    const early = control(root);
+    // The clock is far ahead of the files, so that the tail is old at once.
+    expect(kinds(await planner(root).sweep('merge'))).toEqual(['MergeWal']);
+    const early = planner(root);
     early.pass(Date.now() - early.clock.now());
     expect(kinds(await early.sweep('merge'))).toEqual([]);
     expect(kinds(await early.sweep('tails'))).toEqual(['MergeWal']);
@@ -149,7 +149,7 @@ describe('a sweep over real tables', () => {
   it('S29: does not ask for a compaction again after one that rewrote nothing at this version', async () => {
     const root = temporaryFolder();
     const table = await createPlainTable(root, 't', rows(0, 200, 0), 20);
-    const plane = control(root);
+    const plane = planner(root);
     const compactions = async () => (await plane.sweep('compaction')).requested.map(({ task }) => task);
 
     const [task] = await compactions();
@@ -167,7 +167,7 @@ describe('a sweep over real tables', () => {
     const root = temporaryFolder();
     await createPlainTable(root, 'a', rows(0, 20, 0));
     await createPlainTable(root, 'b', rows(0, 20, 0));
-    const plane = control(root);
+    const plane = planner(root);
     await plane.sweep('all');
     rmSync(join(root, 'a.lance', '_versions'), { recursive: true });
     plane.pass(minute);
@@ -187,7 +187,7 @@ describe('an explanation', () => {
   it('has the verdicts and the plan of the sweep, answers why nothing runs, and writes nothing', async () => {
     const root = temporaryFolder();
     await createPlainTable(root, 't', rows(0, 200, 0), 20);
-    const plane = control(root);
+    const plane = planner(root);
     const target = join(root, 't.lance');
     const { store, requests } = countingStore(createFileObjectStore(target));
     const options = { target, lifecycle: plane.lifecycle, settings, clock: plane.clock };

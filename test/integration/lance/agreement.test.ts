@@ -4,7 +4,7 @@ import { coverageOf, keyColumnOf, keyIndexOf, logicalIndexes } from '../../../sr
 import type { TableManifest } from '../../../src/lance/manifest.ts';
 import { findNewestVersion, listManifests, readNewestManifest } from '../../../src/lance/newest.ts';
 import { assertReadable, assertWritable } from '../../../src/lance/support.ts';
-import { createFileObjectStore } from '../../../src/local/file-object-store.ts';
+import { createFileObjectStore } from '../../../src/storage/file-object-store.ts';
 import { arrow } from '../../../src/work/arrow.ts';
 import { createPlainTable, plainTable, rows, upsert } from '../../fixtures/tables.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';

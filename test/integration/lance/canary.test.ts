@@ -16,7 +16,7 @@ import {
   text,
   type WireMessage,
 } from '../../../src/lance/wire.ts';
-import { createFileObjectStore } from '../../../src/local/file-object-store.ts';
+import { createFileObjectStore } from '../../../src/storage/file-object-store.ts';
 import {
   answers,
   createSearchTable,

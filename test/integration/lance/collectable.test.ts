@@ -6,7 +6,7 @@ import { collectableGenerations } from '../../../src/lance/collectable.ts';
 import { listManifests, readNewestManifest } from '../../../src/lance/newest.ts';
 import { listShards } from '../../../src/lance/shards.ts';
 import { commitWatermark } from '../../../src/lance/watermark.ts';
-import { createFileObjectStore } from '../../../src/local/file-object-store.ts';
+import { createFileObjectStore } from '../../../src/storage/file-object-store.ts';
 import { createPlainTable, enableWal, flushGeneration, plainTable, rows } from '../../fixtures/tables.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 

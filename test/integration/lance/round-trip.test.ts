@@ -6,7 +6,7 @@ import type { ObjectStore } from '../../../src/lance/object-store.ts';
 import { listShards } from '../../../src/lance/shards.ts';
 import { commitWatermark } from '../../../src/lance/watermark.ts';
 import { varintField } from '../../../src/lance/wire-writer.ts';
-import { createFileObjectStore } from '../../../src/local/file-object-store.ts';
+import { createFileObjectStore } from '../../../src/storage/file-object-store.ts';
 import { createPlainTable, enableWal, flushBuckets, flushGeneration, rows } from '../../fixtures/tables.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 import { manifestBytes } from '../../unit/lance/synthetic.ts';

@@ -4,7 +4,7 @@ import { readNewestManifest } from '../../../src/lance/newest.ts';
 import type { ObjectStore } from '../../../src/lance/object-store.ts';
 import { listShards, readNewestShardManifest, type ShardManifest } from '../../../src/lance/shards.ts';
 import type { WatermarkRequest } from '../../../src/lance/watermark.ts';
-import { createFileObjectStore } from '../../../src/local/file-object-store.ts';
+import { createFileObjectStore } from '../../../src/storage/file-object-store.ts';
 import {
   createPlainTable,
   enableWal,

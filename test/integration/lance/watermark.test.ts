@@ -2,7 +2,7 @@ import { Index, type Table } from '@lancedb/lancedb';
 import { describe, expect, it } from 'vitest';
 import { listShards } from '../../../src/lance/shards.ts';
 import { commitWatermark } from '../../../src/lance/watermark.ts';
-import { createFileObjectStore } from '../../../src/local/file-object-store.ts';
+import { createFileObjectStore } from '../../../src/storage/file-object-store.ts';
 import {
   createPlainTable,
   enableWal,

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { connect } from '@lancedb/lancedb';
 import { describe, expect, test } from 'vitest';
 import { readNewestManifest } from '../../../src/lance/newest.ts';
-import { createFileObjectStore } from '../../../src/local/file-object-store.ts';
+import { createFileObjectStore } from '../../../src/storage/file-object-store.ts';
 import { startCommand } from '../../fixtures/command.ts';
 import { createPlainTable, enableWal, flushGeneration, plainTable, row, rows } from '../../fixtures/tables.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';

@@ -1,7 +1,7 @@
 import { existsSync } from 'node:fs';
 import { connect, Index } from '@lancedb/lancedb';
 import { expect, test } from 'vitest';
-import type { RunReport, StatusReport } from '../../../src/plane.ts';
+import type { RunReport, StatusReport } from '../../../src/upkeep/reports.ts';
 import { arrow } from '../../../src/work/arrow.ts';
 import { mergeWal } from '../../../src/work/merge-wal.ts';
 import { commandJson, startCommand } from '../../fixtures/command.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { RunReport, SendReport, TaskReport } from '../../../src/plane.ts';
+import type { RunReport, SendReport, TaskReport } from '../../../src/upkeep/reports.ts';
 import { commandJson } from '../../fixtures/command.ts';
 import { createPlainTable, enableWal, flushGeneration, readRows, row, rows } from '../../fixtures/tables.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';

@@ -3,8 +3,8 @@ import { describe, expect, test } from 'vitest';
 import { loadSettings } from '../../../src/config.ts';
 import { holdIn } from '../../../src/lance/hold.ts';
 import { manifestKey } from '../../../src/lance/manifest-names.ts';
-import { openPlane } from '../../../src/local/plane.ts';
-import type { RunReport } from '../../../src/plane.ts';
+import { openUpkeep } from '../../../src/local/open-upkeep.ts';
+import type { RunReport } from '../../../src/upkeep/reports.ts';
 import { indexesBehind } from '../../fixtures/expected-answers.ts';
 import {
   answers,
@@ -23,7 +23,7 @@ const ROWS_EACH = 80;
 const KINDS = Object.keys(VECTOR_INDEXES) as VectorIndex[];
 
 async function runOnce(folder: string, settings: Record<string, string>): Promise<RunReport> {
-  const plane = await openPlane({
+  const plane = await openUpkeep({
     roots: [`${folder}/db`],
     ledgerFile: `${folder}/ledger.sqlite`,
     settings: loadSettings(settings),

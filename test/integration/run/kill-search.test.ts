@@ -1,7 +1,7 @@
 import { setTimeout as elapse } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { holdIn } from '../../../src/lance/hold.ts';
-import type { RunReport } from '../../../src/plane.ts';
+import type { RunReport } from '../../../src/upkeep/reports.ts';
 import { commandJson, startCommand } from '../../fixtures/command.ts';
 import { contentOf, expectedAnswers, indexesBehind, readContent } from '../../fixtures/expected-answers.ts';
 import {

@@ -2,7 +2,7 @@ import { cpSync } from 'node:fs';
 import { setTimeout as elapse } from 'node:timers/promises';
 import { connect, type Table } from '@lancedb/lancedb';
 import { expect, test } from 'vitest';
-import type { HistoryReport, InspectReport, RunReport } from '../../../src/plane.ts';
+import type { HistoryReport, InspectReport, RunReport } from '../../../src/upkeep/reports.ts';
 import { commandJson, startCommand } from '../../fixtures/command.ts';
 import { createPlainTable, enableWal, flushGeneration, readRows, row, rows, sorted } from '../../fixtures/tables.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';

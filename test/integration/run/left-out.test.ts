@@ -1,7 +1,7 @@
 import { mkdirSync, readdirSync, symlinkSync } from 'node:fs';
 import { connect } from '@lancedb/lancedb';
 import { expect, test } from 'vitest';
-import type { InspectReport, RunReport, StatusReport } from '../../../src/plane.ts';
+import type { InspectReport, RunReport, StatusReport } from '../../../src/upkeep/reports.ts';
 import { commandJson, startCommand } from '../../fixtures/command.ts';
 import {
   createPlainTable,

@@ -1,8 +1,8 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { expect, test } from 'vitest';
 import { loadSettings } from '../../../src/config.ts';
-import { openPlane } from '../../../src/local/plane.ts';
-import type { InspectReport, RunReport, TaskReport } from '../../../src/plane.ts';
+import { openUpkeep } from '../../../src/local/open-upkeep.ts';
+import type { InspectReport, RunReport, TaskReport } from '../../../src/upkeep/reports.ts';
 import { commandJson, type Running, start, startCommand } from '../../fixtures/command.ts';
 import { createPlainTable, enableWal, readRows, row, rows } from '../../fixtures/tables.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
@@ -25,7 +25,7 @@ function drainedBy(tasks: readonly TaskReport[]): number {
 
 /** Looks into the ledger of the watching plane after each merge, until enough was merged, and enough of that removed again. */
 async function enoughMerged(ledgerFile: string, watch: Running): Promise<void> {
-  const plane = await openPlane({ roots: [], ledgerFile, settings: loadSettings({}) });
+  const plane = await openUpkeep({ roots: [], ledgerFile, settings: loadSettings({}) });
   try {
     for (let merges = ENOUGH.merges; ; merges += 1) {
       await watch.saysOften('done     MergeWal', merges);

@@ -1,7 +1,7 @@
 import { readdirSync, rmSync } from 'node:fs';
 import { connect, Index } from '@lancedb/lancedb';
 import { describe, expect, test } from 'vitest';
-import type { InspectReport, RunReport, SendReport, StatusReport } from '../../../src/plane.ts';
+import type { InspectReport, RunReport, SendReport, StatusReport } from '../../../src/upkeep/reports.ts';
 import { commandJson, startCommand } from '../../fixtures/command.ts';
 import {
   createPlainTable,

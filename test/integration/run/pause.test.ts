@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { RunReport, StatusReport } from '../../../src/plane.ts';
+import type { RunReport, StatusReport } from '../../../src/upkeep/reports.ts';
 import { commandJson, startCommand } from '../../fixtures/command.ts';
 import { createPlainTable, rows } from '../../fixtures/tables.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { ExplainReport, InspectReport, PrunePreview, RunReport } from '../../../src/plane.ts';
+import type { ExplainReport, InspectReport, PrunePreview, RunReport } from '../../../src/upkeep/reports.ts';
 import { commandJson } from '../../fixtures/command.ts';
 import { createPlainTable, readRows, rows } from '../../fixtures/tables.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';

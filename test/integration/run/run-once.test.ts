@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import type { InspectReport, RunReport } from '../../../src/plane.ts';
+import type { InspectReport, RunReport } from '../../../src/upkeep/reports.ts';
 import { commandJson, start } from '../../fixtures/command.ts';
 import { createRichTable, plainValue, richTable } from '../../fixtures/rich-table.ts';
 import { createPlainTable, enableWal, readRows, row, rows, sorted, upsert } from '../../fixtures/tables.ts';

@@ -2,9 +2,9 @@ import { connect } from '@lancedb/lancedb';
 import { expect, test } from 'vitest';
 import { loadSettings } from '../../../src/config.ts';
 import { listShards, readNewestShardManifest } from '../../../src/lance/shards.ts';
-import { createFileObjectStore } from '../../../src/local/file-object-store.ts';
-import { openPlane } from '../../../src/local/plane.ts';
-import type { RunReport } from '../../../src/plane.ts';
+import { openUpkeep } from '../../../src/local/open-upkeep.ts';
+import { createFileObjectStore } from '../../../src/storage/file-object-store.ts';
+import type { RunReport } from '../../../src/upkeep/reports.ts';
 import {
   createPlainTable,
   enableWal,
@@ -22,7 +22,7 @@ import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 /** Runs the embedded plane on a folder until nothing is runnable. */
 async function maintain(folder: string, environment: Record<string, string>): Promise<RunReport> {
   const settings = loadSettings(environment);
-  const plane = await openPlane({ roots: [`${folder}/db`], ledgerFile: `${folder}/ledger.sqlite`, settings });
+  const plane = await openUpkeep({ roots: [`${folder}/db`], ledgerFile: `${folder}/ledger.sqlite`, settings });
   try {
     return await plane.run({ once: true, signal: new AbortController().signal });
   } finally {
@@ -151,7 +151,7 @@ test('a table that was dropped leaves the status with the next run, and its hist
   await (await connect(`${folder}/db`)).dropTable('dropped');
   await maintain(folder, {});
   const settings = loadSettings({});
-  const plane = await openPlane({ roots: [`${folder}/db`], ledgerFile: `${folder}/ledger.sqlite`, settings });
+  const plane = await openUpkeep({ roots: [`${folder}/db`], ledgerFile: `${folder}/ledger.sqlite`, settings });
   const status = await plane.status();
   const history = await plane.history({ limit: 100 });
   await plane.close();

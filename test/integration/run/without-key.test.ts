@@ -1,6 +1,6 @@
 import { connect } from '@lancedb/lancedb';
 import { describe, expect, test } from 'vitest';
-import type { RunReport, SendReport, StatusReport } from '../../../src/plane.ts';
+import type { RunReport, SendReport, StatusReport } from '../../../src/upkeep/reports.ts';
 import { arrow } from '../../../src/work/arrow.ts';
 import { commandJson } from '../../fixtures/command.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';

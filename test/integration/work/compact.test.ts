@@ -1,7 +1,7 @@
 import { connect, type Table } from '@lancedb/lancedb';
 import { describe, expect, test } from 'vitest';
 import { placeHold, removeHold } from '../../../src/lance/hold-commit.ts';
-import { createFileObjectStore } from '../../../src/local/file-object-store.ts';
+import { createFileObjectStore } from '../../../src/storage/file-object-store.ts';
 import { compact } from '../../../src/work/compact.ts';
 import { indexId } from '../../../src/work/index-id.ts';
 import {

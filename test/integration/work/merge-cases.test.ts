@@ -3,7 +3,7 @@ import { connect, Index } from '@lancedb/lancedb';
 import { describe, expect, test } from 'vitest';
 import { keyColumnOf, keyIndexOf } from '../../../src/lance/key-index.ts';
 import { listShards, readNewestShardManifest } from '../../../src/lance/shards.ts';
-import { createFileObjectStore } from '../../../src/local/file-object-store.ts';
+import { createFileObjectStore } from '../../../src/storage/file-object-store.ts';
 import { mergeWal } from '../../../src/work/merge-wal.ts';
 import {
   createPlainTable,

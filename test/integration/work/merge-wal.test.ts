@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest';
 import { readNewestManifest } from '../../../src/lance/newest.ts';
 import { listShards, readNewestShardManifest } from '../../../src/lance/shards.ts';
-import { createFileObjectStore } from '../../../src/local/file-object-store.ts';
+import { createFileObjectStore } from '../../../src/storage/file-object-store.ts';
 import { mergeWal } from '../../../src/work/merge-wal.ts';
 import {
   createPlainTable,

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest';
 import { HOLD_INDEX, holdIn } from '../../../src/lance/hold.ts';
 import { placeHold } from '../../../src/lance/hold-commit.ts';
 import { indexCoverage } from '../../../src/lance/index-coverage.ts';
-import { createFileObjectStore } from '../../../src/local/file-object-store.ts';
+import { createFileObjectStore } from '../../../src/storage/file-object-store.ts';
 import { compact } from '../../../src/work/compact.ts';
 import { indexId } from '../../../src/work/index-id.ts';
 import { optimizeIndices } from '../../../src/work/optimize-indices.ts';

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { connect, type Table } from '@lancedb/lancedb';
 import { describe, expect, test } from 'vitest';
 import { manifestKey } from '../../../src/lance/manifest-names.ts';
-import { createFileObjectStore } from '../../../src/local/file-object-store.ts';
+import { createFileObjectStore } from '../../../src/storage/file-object-store.ts';
 import { mergeWal } from '../../../src/work/merge-wal.ts';
 import { prune } from '../../../src/work/prune.ts';
 import { pruneLimits } from '../../../src/work/prune-batch.ts';

@@ -3,7 +3,7 @@ import { existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync
 import { join } from 'node:path';
 import { connect, type Table } from '@lancedb/lancedb';
 import { describe, expect, test } from 'vitest';
-import { previewPrune } from '../../../src/work/preview-prune.ts';
+import { previewPrune } from '../../../src/upkeep/preview-prune.ts';
 import { prune } from '../../../src/work/prune.ts';
 import { pruneLimits } from '../../../src/work/prune-batch.ts';
 import { createPlainTable, headOf, plainTable, readRows, row, rows, upsert } from '../../fixtures/tables.ts';

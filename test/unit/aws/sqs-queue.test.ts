@@ -131,7 +131,7 @@ describe('a lane on SQS', () => {
     it('only the one that is named, and removes without sending when it is to be deleted', async () => {
       expect(await over('').redrive('Compact', 'absent')).toBe('not found');
       sent = [];
-      expect(await over('').deleteLetter('Compact', 'mine')).toBe(true);
+      expect(await over('').deleteDeadLetter('Compact', 'mine')).toBe(true);
       expect(isSent()).toBe(false);
       expect(sent.find(({ ReceiptHandle }) => ReceiptHandle === 'receipt-of-mine')).toEqual({
         QueueUrl: 'q/compact-dead',

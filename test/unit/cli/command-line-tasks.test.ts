@@ -2,9 +2,9 @@ import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import type { ExplainReport, PrunePreview, SendRequest } from '../../../src/plane.ts';
+import type { ExplainReport, PrunePreview, SendRequest } from '../../../src/upkeep/reports.ts';
 import { indexFacts } from '../../fixtures/facts.ts';
-import { type RunSetting, run as runIn, taskReport } from './fake-plane.ts';
+import { type RunSetting, run as runIn, taskReport } from './fake-upkeep.ts';
 
 let folder: string;
 let table: string;
@@ -37,7 +37,7 @@ describe('status', () => {
   };
 
   it('ends with 3 when a store needs attention, in words as well as in colour', async () => {
-    const { code, stdout } = await run(['status'], { plane: { status: async () => report } });
+    const { code, stdout } = await run(['status'], { upkeep: { status: async () => report } });
 
     expect(code).toBe(3);
     expect(stdout).toMatch(
@@ -46,17 +46,17 @@ describe('status', () => {
   });
 
   it('uses colour on a terminal, and none with --no-color', async () => {
-    const setting = { plane: { status: async () => report }, isTTY: true };
+    const setting = { upkeep: { status: async () => report }, isTTY: true };
 
     expect((await run(['status'], setting)).stdout).toContain('\u001b[31mattention\u001b[39m');
     expect((await run(['status', '--no-color'], setting)).stdout).not.toContain('\u001b[');
   });
 
   it('says whether nothing is connected or nothing is known', async () => {
-    const plane = { status: async () => ({ schemaVersion: 1, pauses: [], stores: [], leftOut: [] }) };
+    const upkeep = { status: async () => ({ schemaVersion: 1, pauses: [], stores: [], leftOut: [] }) };
 
-    expect((await run(['status'], { plane })).stderr).toContain('Nothing is connected');
-    expect((await run(['status', 'db'], { plane })).stderr).toContain(`knows no store under ${join(folder, 'db')}`);
+    expect((await run(['status'], { upkeep })).stderr).toContain('Nothing is connected');
+    expect((await run(['status', 'db'], { upkeep })).stderr).toContain(`knows no store under ${join(folder, 'db')}`);
   });
 
   it('asks for the named root only', async () => {
@@ -65,9 +65,9 @@ describe('status', () => {
       asked.push(root);
       return report;
     };
-    await run(['status', 'db'], { plane: { status } });
-    await run(['status'], { plane: { status } });
-    await run(['status'], { plane: { status }, env: { UPKEEP_ROOTS: `${join(folder, 'db')},${folder}` } });
+    await run(['status', 'db'], { upkeep: { status } });
+    await run(['status'], { upkeep: { status } });
+    await run(['status'], { upkeep: { status }, env: { UPKEEP_ROOTS: `${join(folder, 'db')},${folder}` } });
 
     expect(asked).toEqual([join(folder, 'db'), undefined, undefined]);
   });
@@ -125,7 +125,7 @@ describe('explain', () => {
   };
 
   it('shows each rule with its value, threshold and verdict, then the plan', async () => {
-    const { code, stdout } = await run(['explain', table], { plane: { explain: async () => report } });
+    const { code, stdout } = await run(['explain', table], { upkeep: { explain: async () => report } });
 
     expect(code).toBe(0);
     expect(stdout).toMatch(/fragments-small +Compact +40 +16 +fragments +due +40 fragments are small\./);
@@ -136,7 +136,7 @@ describe('explain', () => {
   });
 
   it('prints exactly the report as JSON', async () => {
-    const { stdout } = await run(['explain', table, '--json'], { plane: { explain: async () => report } });
+    const { stdout } = await run(['explain', table, '--json'], { upkeep: { explain: async () => report } });
 
     expect(JSON.parse(stdout)).toEqual(report);
   });
@@ -145,7 +145,7 @@ describe('explain', () => {
 describe('send', () => {
   const asked: { request: SendRequest; wait: boolean }[] = [];
   const sender = (task = taskReport({ state: 'queued', result: null })) => ({
-    plane: {
+    upkeep: {
       send: async (request: SendRequest, { wait }: { wait: boolean }) => {
         asked.push({ request, wait });
         return { schemaVersion: 1, taskId: task.id, joined: true, task };
@@ -185,11 +185,11 @@ describe('send', () => {
 
 describe('history', () => {
   const tasks = [taskReport({ id: 'b' }), taskReport({ id: 'a' })];
-  const plane = { history: async () => ({ schemaVersion: 1, tasks, next: 'cursor-2' }) };
+  const upkeep = { history: async () => ({ schemaVersion: 1, tasks, next: 'cursor-2' }) };
 
   it('prints one object with --json and one line a task with --jsonl', async () => {
-    const whole = await run(['history', '--json', '--quiet'], { plane });
-    const lines = await run(['history', '--jsonl', '--quiet'], { plane });
+    const whole = await run(['history', '--json', '--quiet'], { upkeep });
+    const lines = await run(['history', '--jsonl', '--quiet'], { upkeep });
 
     expect(JSON.parse(whole.stdout)).toEqual({ schemaVersion: 1, tasks, next: 'cursor-2' });
     expect(
@@ -201,7 +201,7 @@ describe('history', () => {
   });
 
   it('tells how to get the next page, on stderr', async () => {
-    const { stdout, stderr } = await run(['history'], { plane });
+    const { stdout, stderr } = await run(['history'], { upkeep });
 
     expect(stdout).not.toContain('cursor-2');
     expect(stderr).toBe("More: lance-upkeep history --after 'cursor-2'\n");
@@ -213,8 +213,8 @@ describe('history', () => {
       asked.push(options);
       return { schemaVersion: 1, tasks: [], next: null };
     };
-    await run(['history', table, '--limit', '5', '--after', 'x'], { plane: { history } });
-    await run(['history'], { plane: { history } });
+    await run(['history', table, '--limit', '5', '--after', 'x'], { upkeep: { history } });
+    await run(['history'], { upkeep: { history } });
 
     expect(asked).toEqual([{ target: table, limit: 5, after: 'x' }, { limit: 50 }]);
   });
@@ -244,20 +244,20 @@ describe('send Prune --dry-run', () => {
 
   it('prints what would go and why the rest stays, and asks for no task', async () => {
     const asked: string[] = [];
-    const plane = {
+    const upkeep = {
       previewPrune: async (target: string) => {
         asked.push(target);
         return preview;
       },
     };
-    const { code, stdout } = await run(['send', 'Prune', table, '--dry-run'], { plane });
+    const { code, stdout } = await run(['send', 'Prune', table, '--dry-run'], { upkeep });
     expect(code).toBe(0);
     expect(asked).toEqual([table]);
     expect(stdout).toContain('1,300 of 2,000 versions would be deleted');
     expect(stdout).toContain('retention 7 days (VERSION_RETENTION)');
     expect(stdout).toContain('1 the newest, 698 within the retention, 1 tagged');
     expect(stdout).toMatch(/data +1,300 /);
-    const json = await run(['send', 'Prune', table, '--dry-run', '--json'], { plane });
+    const json = await run(['send', 'Prune', table, '--dry-run', '--json'], { upkeep });
     expect(JSON.parse(json.stdout)).toEqual(preview);
   });
 

@@ -3,8 +3,8 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { UpkeepError } from '../../../src/errors.ts';
-import type { RunReport } from '../../../src/plane.ts';
-import { inspectReport, type RunSetting, run as runIn, taskReport } from './fake-plane.ts';
+import type { RunReport } from '../../../src/upkeep/reports.ts';
+import { inspectReport, type RunSetting, run as runIn, taskReport } from './fake-upkeep.ts';
 
 let folder: string;
 let table: string;
@@ -86,7 +86,7 @@ describe('errors', () => {
     disposition: 'permanent',
     next: 'Look.',
   });
-  const failing = { plane: { inspect: () => Promise.reject(gone) } };
+  const failing = { upkeep: { inspect: () => Promise.reject(gone) } };
 
   it('come as a screen on stderr, with nothing on stdout', async () => {
     expect(await run(['inspect', table], failing)).toMatchObject({
@@ -123,19 +123,19 @@ describe('errors', () => {
 
   it('that nobody foresaw say how to report them', async () => {
     const { code, stderr } = await run(['inspect', table], {
-      plane: { inspect: () => Promise.reject(new Error('boom')) },
+      upkeep: { inspect: () => Promise.reject(new Error('boom')) },
     });
 
     expect(code).toBe(1);
     expect(stderr).toMatch(/error UNEXPECTED: Error: boom\n {2}next: .*--debug/);
   });
 
-  it('do not keep the plane open', async () => {
+  it('do not keep the upkeep open', async () => {
     let closed = 0;
     const close = async () => {
       closed += 1;
     };
-    await run(['inspect', table], { plane: { ...failing.plane, close } });
+    await run(['inspect', table], { upkeep: { ...failing.upkeep, close } });
 
     expect(closed).toBe(1);
   });
@@ -145,7 +145,7 @@ describe('inspect', () => {
   it('prints exactly the report as JSON', async () => {
     const report = inspectReport({ target: table });
     const { code, stdout, opened } = await run(['inspect', table, '--json'], {
-      plane: { inspect: async () => report },
+      upkeep: { inspect: async () => report },
     });
 
     expect(code).toBe(0);
@@ -154,21 +154,21 @@ describe('inspect', () => {
     expect(opened?.roots).toEqual([join(folder, 'db')]);
   });
 
-  it('asks the plane for the absolute target', async () => {
+  it('asks the upkeep for the absolute target', async () => {
     const asked: string[] = [];
     const inspect = async (target: string) => {
       asked.push(target);
       return inspectReport();
     };
-    await run(['inspect', 'db/events.lance'], { plane: { inspect } });
+    await run(['inspect', 'db/events.lance'], { upkeep: { inspect } });
 
     expect(asked).toEqual([table]);
   });
 
   it('keeps its ledger in the state folder, which it makes, unless --ledger names another', async () => {
-    const plane = { inspect: async () => inspectReport() };
-    const first = await run(['inspect', table], { plane });
-    const second = await run(['inspect', table, '--ledger', 'deep/mine.sqlite'], { plane });
+    const upkeep = { inspect: async () => inspectReport() };
+    const first = await run(['inspect', table], { upkeep });
+    const second = await run(['inspect', table, '--ledger', 'deep/mine.sqlite'], { upkeep });
 
     expect(first.opened?.ledgerFile).toBe(join(folder, '.local/state/lance-upkeep/ledger.sqlite'));
     expect(await readdir(join(folder, '.local/state'))).toEqual(['lance-upkeep']);
@@ -177,10 +177,10 @@ describe('inspect', () => {
 });
 
 describe('run', () => {
-  const plane = { run: async () => runReport, inspect: async () => inspectReport() };
+  const upkeep = { run: async () => runReport, inspect: async () => inspectReport() };
 
   it('prints exactly the report as JSON', async () => {
-    const { code, stdout, stderr, opened } = await run(['run', 'db', '--json'], { plane });
+    const { code, stdout, stderr, opened } = await run(['run', 'db', '--json'], { upkeep });
 
     expect({ code, stderr, roots: opened?.roots }).toEqual({ code: 0, stderr: '', roots: [join(folder, 'db')] });
     expect(JSON.parse(stdout)).toEqual(runReport);
@@ -193,13 +193,15 @@ describe('run', () => {
       return runReport;
     };
     for (const words of [[], ['--once'], ['--watch']])
-      await run(['run', 'db', ...words], { plane: { ...plane, run: remember } });
+      await run(['run', 'db', ...words], { upkeep: { ...upkeep, run: remember } });
 
     expect(asked).toEqual([true, true, false]);
   });
 
+  const findTables = async () => ['/data/db/events.lance'];
+
   it('shows each task and the stores before and after', async () => {
-    const { stdout, stderr } = await run(['run', 'db'], { plane, tables: ['/data/db/events.lance'] });
+    const { stdout, stderr } = await run(['run', 'db'], { upkeep: { ...upkeep, findTables } });
 
     expect(stdout).toMatch(/task-1 +Compact +events +done +1 +1\.5 s/);
     expect(stdout).toMatch(/events +7 +40 -> 1 /);
@@ -207,7 +209,7 @@ describe('run', () => {
   });
 
   it('takes its roots from UPKEEP_ROOTS when none is named', async () => {
-    const { opened } = await run(['run', '--json'], { plane, env: { UPKEEP_ROOTS: join(folder, 'db') } });
+    const { opened } = await run(['run', '--json'], { upkeep, env: { UPKEEP_ROOTS: join(folder, 'db') } });
 
     expect(opened?.roots).toEqual([join(folder, 'db')]);
   });
@@ -215,7 +217,7 @@ describe('run', () => {
   it('names each store that could not be read, and ends with 4 when others could', async () => {
     const error = { code: 'MANIFEST_UNREADABLE', message: 'cut off', disposition: 'permanent' as const };
     const report = { ...runReport, unreadable: [{ target: '/data/db/bad.lance', error }] };
-    const { code, stdout } = await run(['run', 'db'], { plane: { ...plane, run: async () => report } });
+    const { code, stdout } = await run(['run', 'db'], { upkeep: { ...upkeep, run: async () => report } });
 
     expect(code).toBe(4);
     expect(stdout).toContain('unreadable /data/db/bad.lance: MANIFEST_UNREADABLE: cut off\n');
@@ -223,7 +225,7 @@ describe('run', () => {
 
   it('says so when there is no table', async () => {
     const empty = { ...runReport, tasks: [], stores: [] };
-    const { code, stdout, stderr } = await run(['run', 'db'], { plane: { run: async () => empty } });
+    const { code, stdout, stderr } = await run(['run', 'db'], { upkeep: { run: async () => empty } });
 
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
     expect(stderr).toContain(`No table was found under ${join(folder, 'db')}`);
@@ -232,8 +234,7 @@ describe('run', () => {
   it('goes on when a store cannot be inspected before the run', async () => {
     const unreadable = new UpkeepError('cut off', { code: 'MANIFEST_UNREADABLE', disposition: 'permanent' });
     const setting = {
-      plane: { ...plane, inspect: () => Promise.reject(unreadable) },
-      tables: ['/data/db/events.lance'],
+      upkeep: { ...upkeep, findTables, inspect: () => Promise.reject(unreadable) },
     };
 
     expect(await run(['run', 'db'], setting)).toMatchObject({ code: 0 });
@@ -252,7 +253,7 @@ describe('run', () => {
       return { ...runReport, tasks: [] };
     };
     const { code, stderr, exitedNow } = await run(['run', 'db', '--watch'], {
-      plane: { ...plane, run: until, close: async () => void order.push('closed') },
+      upkeep: { ...upkeep, run: until, close: async () => void order.push('closed') },
       interrupter: (play) => {
         interrupt = play;
       },
@@ -270,7 +271,7 @@ describe('run', () => {
       return runReport;
     };
     const { exitedNow } = await run(['run', 'db'], {
-      plane: { ...plane, run: stuck },
+      upkeep: { ...upkeep, run: stuck },
       interrupter: (play) => {
         interrupt = play;
       },

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { DeadLetterReport } from '../../../src/plane.ts';
+import type { DeadLetterReport } from '../../../src/upkeep/reports.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
-import { type RunSetting, run as runIn } from './fake-plane.ts';
+import { type RunSetting, run as runIn } from './fake-upkeep.ts';
 
 const LETTERS: DeadLetterReport = {
   schemaVersion: 1,
@@ -24,13 +24,13 @@ function run(words: readonly string[], setting: RunSetting = {}) {
 describe('dlq', () => {
   it('lists dead letters with their reasons and asks for attention', async () => {
     const asked: unknown[] = [];
-    const plane = {
+    const upkeep = {
       deadLetters: async (options: unknown) => {
         asked.push(options);
         return LETTERS;
       },
     };
-    const { code, stdout } = await run(['list', '--lane', 'Compact', '--limit', '7'], { plane });
+    const { code, stdout } = await run(['list', '--lane', 'Compact', '--limit', '7'], { upkeep });
 
     expect(code).toBe(3);
     expect(asked).toEqual([{ lane: 'Compact', limit: 7 }]);
@@ -40,32 +40,32 @@ describe('dlq', () => {
   });
 
   it('is fine with none, and says so', async () => {
-    const plane = { deadLetters: async () => ({ schemaVersion: 1, letters: [] }) };
+    const upkeep = { deadLetters: async () => ({ schemaVersion: 1, letters: [] }) };
 
-    expect(await run(['list'], { plane })).toMatchObject({
+    expect(await run(['list'], { upkeep })).toMatchObject({
       code: 0,
       stdout: '',
       stderr: 'There are no dead letters.\n',
     });
-    expect(JSON.parse((await run(['list', '--json'], { plane })).stdout)).toEqual({ schemaVersion: 1, letters: [] });
+    expect(JSON.parse((await run(['list', '--json'], { upkeep })).stdout)).toEqual({ schemaVersion: 1, letters: [] });
   });
 
   it('shows one with its body', async () => {
-    const plane = { deadLetters: async () => LETTERS };
+    const upkeep = { deadLetters: async () => LETTERS };
 
-    expect((await run(['show', 'abc'], { plane })).stdout).toContain('\n{"kind"\n');
-    expect(JSON.parse((await run(['show', 'abc', '--json'], { plane })).stdout)).toMatchObject({
+    expect((await run(['show', 'abc'], { upkeep })).stdout).toContain('\n{"kind"\n');
+    expect(JSON.parse((await run(['show', 'abc', '--json'], { upkeep })).stdout)).toMatchObject({
       messageId: 'abc',
       schemaVersion: 1,
     });
-    expect(await run(['show', 'other'], { plane })).toMatchObject({ code: 5, stdout: '' });
+    expect(await run(['show', 'other'], { upkeep })).toMatchObject({ code: 5, stdout: '' });
   });
 
   it('redrives one, or says that it is not there', async () => {
-    const plane = { redrive: async (id: string) => id === 'abc' };
+    const upkeep = { redrive: async (id: string) => id === 'abc' };
 
-    expect((await run(['redrive', 'abc'], { plane })).code).toBe(0);
-    const missing = await run(['redrive', 'other'], { plane });
+    expect((await run(['redrive', 'abc'], { upkeep })).code).toBe(0);
+    const missing = await run(['redrive', 'other'], { upkeep });
     expect(missing.code).toBe(5);
     expect(missing.stderr).toContain('LETTER_NOT_FOUND');
   });
@@ -78,11 +78,11 @@ describe('dlq', () => {
   );
 });
 
-describe('the choice of the plane', () => {
+describe('the choice of the upkeep', () => {
   it('is the stack when one is named or its table is in the environment, and the file when a ledger is', async () => {
-    const plane = { status: async () => ({ schemaVersion: 1, pauses: [], stores: [], leftOut: [] }) };
+    const upkeep = { status: async () => ({ schemaVersion: 1, pauses: [], stores: [], leftOut: [] }) };
     const opened = async (words: string[], env: Record<string, string>) => {
-      const ran = await runIn(['status', ...words], { home: temporaryFolder(), env, plane });
+      const ran = await runIn(['status', ...words], { home: temporaryFolder(), env, upkeep });
       return ran.opened === undefined ? 'stack' : 'file';
     };
 

@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { exitCodeForError, exitCodeForRun, exitCodeForStatus, exitCodeForTask } from '../../../src/cli/exit-codes.ts';
 import type { ErrorRecord } from '../../../src/errors.ts';
-import type { RunReport } from '../../../src/plane.ts';
-import { inspectReport, taskReport } from './fake-plane.ts';
+import type { RunReport } from '../../../src/upkeep/reports.ts';
+import { inspectReport, taskReport } from './fake-upkeep.ts';
 
 function error(code: string, disposition: ErrorRecord['disposition'] = 'permanent'): ErrorRecord {
   return { code, disposition, message: 'because' };

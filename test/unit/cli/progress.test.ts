@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { choosePaint } from '../../../src/cli/paint.ts';
 import { createProgressPrinter } from '../../../src/cli/progress.ts';
-import type { ProgressEvent } from '../../../src/plane.ts';
+import type { ProgressEvent } from '../../../src/upkeep/reports.ts';
 
 const START = Date.parse('2026-01-02T03:04:05.000Z');
 

@@ -6,8 +6,8 @@ import { renderBeforeAfter, renderInspect } from '../../../src/cli/render-stores
 import { renderTable } from '../../../src/cli/render-table.ts';
 import { describeOutcome } from '../../../src/cli/render-tasks.ts';
 import { UpkeepError } from '../../../src/errors.ts';
-import type { InspectReport } from '../../../src/plane.ts';
-import { inspectReport, taskReport } from './fake-plane.ts';
+import type { InspectReport } from '../../../src/upkeep/reports.ts';
+import { inspectReport, taskReport } from './fake-upkeep.ts';
 
 const plain = choosePaint({ isTTY: false, wanted: true, env: {} });
 

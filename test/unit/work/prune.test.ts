@@ -1,8 +1,8 @@
 import { describe, expect, it } from 'vitest';
 import { nestedStore } from '../../../src/fleet/nested-store.ts';
 import type { ObjectStore } from '../../../src/lance/object-store.ts';
+import { previewPrune } from '../../../src/upkeep/preview-prune.ts';
 import type { WorkContext, WorkDependencies } from '../../../src/work/context.ts';
-import { previewPrune } from '../../../src/work/preview-prune.ts';
 import { prune } from '../../../src/work/prune.ts';
 import { type PruneLimits, pruneLimits } from '../../../src/work/prune-batch.ts';
 import { batchesOf } from '../../../src/work/prune-plan.ts';

@@ -1,0 +1,110 @@
+import { errorRecord, UpkeepError } from '../errors.ts';
+import { canonicalRoot } from '../fleet/targets.ts';
+import { lancedbEnvironment, lancedbStorageOptions } from '../storage/lancedb-storage.ts';
+import type { Perform, TaskKind } from '../tasks/task.ts';
+import { createOwnedRoots } from '../upkeep/owned-roots.ts';
+import { createWorkerRuntime, type WorkerRuntime } from '../upkeep/worker-runtime.ts';
+import { createLancedb } from '../work/lancedb.ts';
+import { type CloudParts, openCloud } from './cloud.ts';
+import { createProgressLog } from './progress-log.ts';
+
+/** A message as an event source hands it to a function. */
+export interface QueueMessage {
+  readonly messageId: string;
+  readonly receiptHandle: string;
+  readonly body: string;
+  readonly attributes: { readonly ApproximateReceiveCount: string; readonly SentTimestamp: string };
+}
+
+export interface CloudWorker {
+  readonly runtime: WorkerRuntime;
+  /**
+   * Handles one message. Throws when it has to come again, so that the partial response names it; it is then visible within a
+   * minute, not only after the queue's visibility timeout of 90 minutes.
+   */
+  deliver(message: QueueMessage, context: InvocationContext): Promise<void>;
+}
+
+export interface InvocationContext {
+  /** Milliseconds until the function is stopped. */
+  readonly remainingMs: () => number;
+  readonly requestId: string;
+}
+
+export interface WorkerParts extends CloudParts {
+  /** Ends the process at once; tests have another end. */
+  readonly exit?: (error: UpkeepError) => void;
+  readonly holder?: string;
+  /** Goes around the work: tests stop it there. */
+  readonly wrapPerform?: (perform: Perform) => Perform;
+}
+
+/** The function of one lane. @throws SETTING_*, CLOUD_NAME_MISSING, ROOT_INVALID (permanent) */
+export async function openWorker(
+  lane: TaskKind,
+  environment: NodeJS.ProcessEnv,
+  parts: WorkerParts = {},
+): Promise<CloudWorker> {
+  const { exit = exitHard, holder, wrapPerform, ...cloudParts } = parts;
+  const cloud = openCloud(environment, cloudParts);
+  const { queue, ledger, settings, storageFor, log, metrics, clock, newId } = cloud;
+  // The source of a shallow clone reads its endpoint from the process's environment alone.
+  Object.assign(environment, lancedbEnvironment(environment));
+  const roots = await Promise.all(settings.roots.map(canonicalRoot));
+  let requestId = '';
+  const runtime = createWorkerRuntime({
+    ...cloud,
+    roots,
+    lancedb: createLancedb({
+      storageOptions: lancedbStorageOptions(environment),
+      sliceBytes: settings.mergeSliceBytes,
+    }),
+    holder: holder ?? environment.AWS_LAMBDA_LOG_STREAM_NAME ?? newId(),
+    ...(wrapPerform ? { wrapPerform } : {}),
+    exit(error) {
+      log.error('exit', errorRecord(error));
+      exit(error);
+    },
+    onProgress: createProgressLog({ log, metrics, lane, requestId: () => requestId }),
+    onResult: (result, task) => metrics.put({ kind: lane }, result.metrics, { target: task.target, taskId: task.id }),
+  });
+  const owned = createOwnedRoots({
+    ledger,
+    ledgerName: cloud.names.table,
+    roots,
+    storageFor,
+    newId,
+    now: () => clock.now(),
+  });
+
+  async function handle(message: QueueMessage, receiveCount: number, { remainingMs }: InvocationContext) {
+    const { body, messageId, attributes } = message;
+    try {
+      await owned.ensure();
+      const delivery = { lane, body, messageId, receiveCount, sentAt: Number(attributes.SentTimestamp) };
+      return await runtime.worker.handleDelivery(delivery, { remainingMs });
+    } catch (error) {
+      log.error('deliver', errorRecord(error), { kind: lane });
+      return 'retry-later';
+    }
+  }
+
+  return {
+    runtime,
+    async deliver(message, context) {
+      requestId = context.requestId;
+      const receiveCount = Number(message.attributes.ApproximateReceiveCount);
+      if ((await handle(message, receiveCount, context)) === 'acknowledge') return;
+      await queue.retryLater(lane, message.receiptHandle, receiveCount);
+      throw new UpkeepError(`The message ${message.messageId} comes again.`, {
+        code: 'MESSAGE_RETRY',
+        disposition: 'contention',
+      });
+    },
+  };
+}
+
+/** A frozen sandbox may thaw and commit later, so this process must not live on. */
+function exitHard(): void {
+  process.exit(1);
+}

@@ -1,0 +1,54 @@
+import type { Message, MessageAttributeValue } from '@aws-sdk/client-sqs';
+import type { DeadLetter } from '../tasks/ports.ts';
+import type { TaskKind } from '../tasks/task.ts';
+
+/** Room kept for the attributes beside a body. */
+export const MOST_ATTRIBUTE_BYTES = 8 * 1024;
+const LONGEST_SENTENCE = 1_500;
+/** Attributes may hold these characters only, and refuse the whole message otherwise. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is looked for
+const UNSENDABLE = /[^\u0009\u000a\u000d\u0020-\ud7ff\ue000-\ufffd]/g;
+
+export function letterAttributes(letter: {
+  readonly messageId: string;
+  readonly code: string;
+  readonly sentence: string;
+  /** Length of a body that had to be cut. */
+  readonly bodyBytes?: number;
+}): Record<string, MessageAttributeValue> {
+  const text = (StringValue: string): MessageAttributeValue => ({ DataType: 'String', StringValue });
+  return {
+    code: text(letter.code),
+    sentence: text(letter.sentence.slice(0, LONGEST_SENTENCE).replace(UNSENDABLE, '\ufffd') || 'unknown'),
+    messageId: text(letter.messageId),
+    ...(letter.bodyBytes === undefined
+      ? {}
+      : { bodyBytes: { DataType: 'Number', StringValue: String(letter.bodyBytes) } }),
+  };
+}
+
+/** A letter that SQS itself put aside has no reason of ours: it was received too often. */
+export function letterOf(message: Message, lane: TaskKind): DeadLetter {
+  const attribute = (name: string) => message.MessageAttributes?.[name]?.StringValue;
+  return {
+    messageId: attribute('messageId') ?? message.MessageId ?? '',
+    lane,
+    body: message.Body ?? '',
+    code: attribute('code') ?? 'RECEIVED_TOO_OFTEN',
+    sentence: attribute('sentence') ?? 'The message was received too often and never finished.',
+    deadAt: Number(message.Attributes?.SentTimestamp ?? 0),
+  };
+}
+
+/** The task id of the original message goes along, so that whatever that one had begun is not begun again. */
+export function redrivenBody({ body, messageId }: DeadLetter): string {
+  let message: unknown;
+  try {
+    message = JSON.parse(body);
+  } catch {
+    // It was refused for that; sent again it is refused again, with its reason.
+    return body;
+  }
+  if (message === null || typeof message !== 'object' || Array.isArray(message) || 'taskId' in message) return body;
+  return JSON.stringify({ ...message, taskId: `message-${messageId}` });
+}

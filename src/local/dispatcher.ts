@@ -1,0 +1,129 @@
+import type { Lifecycle } from '../tasks/api.ts';
+import type { ChangeFeed, Clock } from '../tasks/ports.ts';
+import { TASK_KINDS, type TaskKind } from '../tasks/task.ts';
+import type { Worker } from '../tasks/worker.ts';
+import type { ReceivedMessage, SqliteQueue } from './sqlite-queue.ts';
+
+export interface DispatcherOptions {
+  readonly lifecycle: Lifecycle;
+  readonly worker: Worker;
+  readonly feed: ChangeFeed;
+  readonly queue: SqliteQueue;
+  readonly clock: Clock;
+  /** Deliveries of a lane at the same time in this process. */
+  readonly capacity: Readonly<Record<TaskKind, number>>;
+  readonly signal: AbortSignal;
+}
+
+/** Records read at once. */
+const FEED_BATCH = 100;
+/** A worker that dies is found by its lease, not by its message, so the message may stay hidden this long. */
+const VISIBILITY_MS = 15 * 60_000;
+/** Other processes share the file, and nothing tells us when they write. */
+const POLL_MS = 100;
+/** A retry that is due this soon is waited for; a later one is not runnable now. */
+const PATIENCE_MS = 5_000;
+
+/** A message that cannot be answered yet comes again after 5 s, 10 s, 15 s and so on. */
+const RETRY_STEP_MS = 5_000;
+const RETRY_MOST_MS = 60_000;
+
+/** Moves records from the change feed to the rules of the stream, and messages from the lanes to the worker. */
+export interface Dispatcher {
+  /** Runs until nothing is runnable, or until the signal has aborted and what runs has been released. */
+  untilIdle(): Promise<void>;
+  /** Runs until `over` says so, or until the signal has aborted and what runs has been released. */
+  until(over: () => Promise<boolean>): Promise<void>;
+}
+
+export function createDispatcher(options: DispatcherOptions): Dispatcher {
+  const { lifecycle, feed, queue, clock, signal } = options;
+  const running = new Map<TaskKind, number>(TASK_KINDS.map((kind) => [kind, 0]));
+  const deliveries = new Set<Promise<void>>();
+  let failure: { error: unknown } | undefined;
+
+  async function handleChanges(): Promise<boolean> {
+    const { records } = await feed.read(FEED_BATCH);
+    for (const record of records) {
+      await lifecycle.onRecord(record);
+      await feed.handled(record.sequence);
+    }
+    return records.length > 0;
+  }
+
+  async function receive(): Promise<boolean> {
+    let any = false;
+    for (const lane of TASK_KINDS) {
+      const room = options.capacity[lane] - (running.get(lane) ?? 0);
+      if (room <= 0) continue;
+      const messages = await queue.receive(lane, { limit: room, visibilityMs: VISIBILITY_MS });
+      for (const message of messages) start(message);
+      any ||= messages.length > 0;
+    }
+    return any;
+  }
+
+  function start(message: ReceivedMessage): void {
+    const { lane } = message;
+    running.set(lane, (running.get(lane) ?? 0) + 1);
+    const delivery = deliver(message)
+      .catch((error: unknown) => {
+        failure ??= { error };
+      })
+      .finally(() => {
+        running.set(lane, (running.get(lane) ?? 1) - 1);
+        deliveries.delete(delivery);
+      });
+    deliveries.add(delivery);
+  }
+
+  async function deliver(message: ReceivedMessage): Promise<void> {
+    const verdict = await options.worker.handleDelivery(message, { signal });
+    if (verdict === 'acknowledge') await queue.acknowledge(message);
+    else await queue.retryLater(message, Math.min(RETRY_MOST_MS, RETRY_STEP_MS * message.receiveCount));
+  }
+
+  /** One round; true when anything happened. */
+  async function turn(): Promise<boolean> {
+    if (failure) throw failure.error;
+    const changed = await handleChanges();
+    const received = signal.aborted ? false : await receive();
+    return changed || received;
+  }
+
+  /** Until something may have happened: a delivery ends, this process writes, or the poll is over. */
+  async function pause(): Promise<void> {
+    let wake = (): void => undefined;
+    const woken = new Promise<void>((resolve) => {
+      wake = resolve;
+    });
+    const cancel = clock.after(POLL_MS, wake);
+    const deaf = queue.onChange(wake);
+    await Promise.race([woken, ...deliveries]);
+    cancel();
+    deaf();
+  }
+
+  async function nothingSoon(): Promise<boolean> {
+    const times = await Promise.all(TASK_KINDS.map((lane) => queue.nextVisibleAt(lane)));
+    return times.every((at) => at === undefined || at > clock.now() + PATIENCE_MS);
+  }
+
+  async function until(over: () => Promise<boolean>): Promise<void> {
+    for (;;) {
+      const busy = await turn();
+      if (signal.aborted) break;
+      if (busy) continue;
+      if (await over()) return;
+      await pause();
+    }
+    // What runs hears the signal and releases its lease; then its last records are handled.
+    await Promise.all(deliveries);
+    while (await turn());
+  }
+
+  return {
+    until,
+    untilIdle: () => until(async () => deliveries.size === 0 && (await nothingSoon())),
+  };
+}

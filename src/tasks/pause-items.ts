@@ -1,0 +1,81 @@
+import type { TaskRecord } from './items.ts';
+import { FIRST_NUDGE_MS, reader, taskKey } from './items.ts';
+import { type Parts, transact } from './ledger-context.ts';
+import { EVERYTHING, type Pause } from './pause.ts';
+import type { Item, ItemKey, Ledger } from './ports.ts';
+
+const PK = 'PAUSE';
+const SK_PREFIX = 'SCOPE#';
+const PAGE = 100;
+
+const pauseKey = (scope: string): ItemKey => ({ pk: PK, sk: `${SK_PREFIX}${scope}` });
+
+/** The keys of all pauses that would cover a target: everything, each folder around it, itself. */
+export function pauseKeysOf(target: string): readonly ItemKey[] {
+  const scopes = [EVERYTHING];
+  for (let at = target.indexOf('/', 1); at >= 0; at = target.indexOf('/', at + 1)) {
+    const folder = target.slice(0, at);
+    if (!folder.endsWith('/') && !folder.endsWith(':')) scopes.push(folder);
+  }
+  return [...scopes, target].map(pauseKey);
+}
+
+/** The first of these items that is a pause. */
+export function pauseIn(items: readonly (Item | undefined)[]): Pause | undefined {
+  const item = items.find((one) => one?.pk === PK);
+  return item && readPause(item);
+}
+
+/** Nothing of the scope begins from now on; what runs goes on to its end. A second pause of the same scope replaces the first. */
+export async function pause(parts: Parts, { scope, by, reason, since }: Pause): Promise<void> {
+  await transact(parts, [
+    { kind: 'put', item: { ...pauseKey(scope), attributes: { scope, by, reason, since } }, when: [] },
+  ]);
+}
+
+/** False when that very scope was not paused. What waited is due again within two minutes. */
+export async function resume(parts: Parts, scope: string): Promise<boolean> {
+  const result = await transact(parts, [{ kind: 'delete', key: pauseKey(scope), when: [{ test: 'exists' }] }]);
+  return result.written;
+}
+
+export async function listPauses(ledger: Pick<Ledger, 'query'>): Promise<readonly Pause[]> {
+  const pauses: Pause[] = [];
+  let after: string | undefined;
+  do {
+    const page = await ledger.query({
+      pk: PK,
+      skPrefix: SK_PREFIX,
+      limit: PAGE,
+      ...(after === undefined ? {} : { after }),
+    });
+    pauses.push(...page.items.map(readPause));
+    after = page.next;
+  } while (after !== undefined);
+  return pauses;
+}
+
+/**
+ * A paused task has used up its message: it is looked at again each minute, without a message, so that a resume brings it back
+ * soon, however long its next nudge was away.
+ */
+export async function holdPaused(parts: Parts, { task, nudgeAt }: TaskRecord): Promise<void> {
+  if (nudgeAt === undefined) return;
+  const next = parts.clock.now() + FIRST_NUDGE_MS;
+  await transact(parts, [
+    {
+      kind: 'update',
+      key: taskKey(task.id),
+      set: { nudgeAt: next, nudgeStepMs: FIRST_NUDGE_MS },
+      when: [
+        { test: 'equals', attribute: 'state', value: 'queued' },
+        { test: 'equals', attribute: 'nudgeAt', value: nudgeAt },
+      ],
+    },
+  ]);
+}
+
+function readPause(item: Item): Pause {
+  const get = reader(item.attributes);
+  return { scope: get.text('scope'), by: get.text('by'), reason: get.text('reason'), since: get.number('since') ?? 0 };
+}

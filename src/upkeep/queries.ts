@@ -1,0 +1,135 @@
+import type { Settings } from '../config.ts';
+import { typedErrorIn } from '../errors.ts';
+import { discoverStores } from '../fleet/discover.ts';
+import { explainStored } from '../fleet/explain.ts';
+import type { StoreFacts } from '../fleet/facts.ts';
+import { observe } from '../fleet/observe.ts';
+import { withDataFiles } from '../fleet/observe-files.ts';
+import { fromStored } from '../fleet/sweep-ledger.ts';
+import { canonicalRoot, canonicalTarget } from '../fleet/targets.ts';
+import type { ObjectStore } from '../lance/object-store.ts';
+import type { Pause } from '../tasks/pause.ts';
+import type { Clock } from '../tasks/ports.ts';
+import { inspectReport } from './inspect-report.ts';
+import type { Operator } from './operator.ts';
+import { pauseReport, pauseSentences } from './pauses.ts';
+import type { Planner } from './planner.ts';
+import { type LeftOut, SCHEMA_VERSION, type StatusReport, type TaskReport } from './reports.ts';
+import { taskReport } from './task-report.ts';
+
+export interface QueryOptions {
+  readonly planner: Planner;
+  readonly storageFor: (uri: string) => ObjectStore;
+  /** Canonical. */
+  readonly roots: readonly string[];
+  readonly settings: Settings;
+  readonly clock: Pick<Clock, 'now'>;
+}
+
+/** What an operator reads: the ledger and the tables as they are, changing nothing. */
+export interface Queries extends Pick<Operator, 'inspect' | 'status' | 'explain' | 'history'> {
+  /** Reads one table now. */
+  observe(target: string): Promise<StoreFacts>;
+}
+
+const STATUS_PAGE = 200;
+
+export function createQueries({ planner, storageFor, roots, settings, clock }: QueryOptions): Queries {
+  const { lifecycle } = planner;
+
+  function look(target: string): Promise<StoreFacts> {
+    return observe(storageFor(target), target, settings, clock.now());
+  }
+
+  async function store(
+    stored: Parameters<typeof fromStored>[0] & { target: string },
+    pauses: readonly Pause[],
+  ): Promise<StatusReport['stores'][number]> {
+    const { target } = stored;
+    const view = await explainStored({ target, facts: fromStored(stored), lifecycle, settings, clock });
+    return {
+      target,
+      facts: view.facts ?? null,
+      openTasks: view.openTasks.map(taskReport),
+      because: [...pauseSentences(pauses, target), ...view.because],
+      attention: view.attention,
+    };
+  }
+
+  async function leftOutUnder(root: string): Promise<LeftOut> {
+    try {
+      return (await discoverStores(storageFor(root))).leftOut;
+    } catch (error) {
+      // The ledger's view stands without its storage; that this is out of reach, the stores' own facts say.
+      if (typedErrorIn(error) === undefined) throw error;
+      return [];
+    }
+  }
+
+  return {
+    observe: look,
+    async inspect(named) {
+      const target = await canonicalTarget(named, roots);
+      return inspectReport(await withDataFiles(storageFor(target), await look(target)));
+    },
+    async status(named) {
+      const asked = named === undefined ? roots : [await canonicalRoot(named)];
+      const pauses = await lifecycle.pauses();
+      const stores: StatusReport['stores'][number][] = [];
+      let after: string | undefined;
+      do {
+        const page = await lifecycle.listFacts({ limit: STATUS_PAGE, ...(after === undefined ? {} : { after }) });
+        for (const stored of page.facts) {
+          if (asked.length > 0 && !asked.some((root) => stored.target.startsWith(`${root}/`))) continue;
+          stores.push(await store(stored, pauses));
+        }
+        after = page.next ?? undefined;
+      } while (after !== undefined);
+      return {
+        schemaVersion: SCHEMA_VERSION,
+        pauses: pauses.map(pauseReport),
+        stores: stores.sort((a, b) => Number(b.attention) - Number(a.attention)),
+        leftOut: (await Promise.all(asked.map(leftOutUnder))).flat(),
+      };
+    },
+    async explain(named) {
+      const target = await canonicalTarget(named, roots);
+      const { facts, verdicts, plan, openTasks, because } = await planner.explain(target);
+      return {
+        schemaVersion: SCHEMA_VERSION,
+        target,
+        facts,
+        verdicts,
+        plan,
+        openTasks: openTasks.map(taskReport),
+        because: [...pauseSentences(await lifecycle.pauses(), target), ...because],
+      };
+    },
+    async history({ target: named, limit, after }) {
+      const target = named === undefined ? undefined : await historicalTarget(named, roots);
+      const tasks: TaskReport[] = [];
+      let next: string | null = after ?? null;
+      // A page of the ledger holds at most 100.
+      do {
+        const page = await lifecycle.listTasks({
+          limit: limit - tasks.length,
+          ...(target === undefined ? {} : { target }),
+          ...(next === null ? {} : { after: next }),
+        });
+        tasks.push(...page.tasks.map(taskReport));
+        next = page.next;
+      } while (next !== null && tasks.length < limit);
+      return { schemaVersion: SCHEMA_VERSION, tasks, next };
+    },
+  };
+}
+
+/** The history of a table outlives it, so a target that is gone stands as it is written. */
+async function historicalTarget(named: string, roots: readonly string[]): Promise<string> {
+  try {
+    return await canonicalTarget(named, roots);
+  } catch (error) {
+    if (typedErrorIn(error)?.code !== 'TABLE_NOT_FOUND') throw error;
+    return named;
+  }
+}
