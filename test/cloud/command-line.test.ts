@@ -116,6 +116,42 @@ describe('the command line with a stack', () => {
     expect(JSON.parse((await forced).stdout).task).toMatchObject({ id: taskId, state: 'done', attempts: 2 });
   });
 
+  it('shows what a prune by the settings of this machine would delete, deletes nothing and asks for nothing', async () => {
+    const target = fleet.target('fragmented');
+    const objects = async () => (await fleet.cloud.storageFor(target).list('')).objects;
+    const versions = (keys: readonly string[]) => keys.filter((key) => /^_versions\/\d+\.manifest$/.test(key));
+    const dryRun = (settings: Readonly<Record<string, string>>) =>
+      lanceUpkeep(['send', 'Prune', target, '--dry-run', '--json', '--stack', 'upkeep'], {
+        ...environment,
+        ...settings,
+      });
+    const [before, tasks] = await Promise.all([objects(), fleet.tasks()]);
+    const manifests = versions(before.map(({ key }) => key));
+
+    const byDefault = JSON.parse((await dryRun({})).stdout);
+    const none = { VERSION_RETENTION: '0', GENERATION_RETENTION: '0', PRUNE_KEEP_VERSIONS: '2' };
+    const preview = JSON.parse((await dryRun(none)).stdout);
+
+    const count = manifests.length;
+    expect(count).toBeGreaterThanOrEqual(40);
+    expect(byDefault).toMatchObject({ versions: count, prunableVersions: 0, retentionMs: 7 * 86_400_000 });
+    expect(preview).toMatchObject({ target, versions: count, prunableVersions: count - 2, retentionOf: 'settings' });
+    expect(preview.retained).toEqual({ head: 1, newest: 1 });
+    // Names count down, so the two newest come first in key order.
+    expect(preview.plan.manifests.toSorted()).toEqual(manifests.toSorted().slice(2));
+    const going = new Set([...preview.plan.manifests, ...preview.plan.files]);
+    const bytes = before.filter(({ key }) => going.has(key)).reduce((sum, { size }) => sum + size, 0);
+    expect(preview).toMatchObject({ bytes, files: preview.plan.files.length });
+    expect(preview.files).toBeGreaterThan(30);
+    expect([await objects(), await fleet.tasks()]).toEqual([before, tasks]);
+  });
+
+  it('shows no prune of a table outside of the stack’s roots', async () => {
+    const { code, stdout } = await onStack('send', 'Prune', 's3://elsewhere/db/x.lance', '--dry-run', '--json');
+
+    expect([code, JSON.parse(stdout).error.code]).toEqual([2, 'TARGET_OUTSIDE_ROOTS']);
+  });
+
   it('lists, shows and redrives dead letters', async () => {
     // Outside of the roots when it came; by the time it is sent again somebody has corrected nothing, and it comes back.
     const id = await fleet.put('Compact', { kind: 'Compact', target: 's3://elsewhere/db/x.lance' });
