@@ -152,7 +152,28 @@ describe('the command line with a stack', () => {
     expect([code, JSON.parse(stdout).error.code]).toEqual([2, 'TARGET_OUTSIDE_ROOTS']);
   });
 
-  it('lists, shows and redrives dead letters', async () => {
+  it('pauses a table: the functions begin nothing new there, status says who and why, and a resume lets them go on', async () => {
+    const target = fleet.target('fragmented');
+    const paused = await onStack('pause', target, '--reason', 'a backup runs', '--by', 'Ada', '--json');
+    const { taskId } = JSON.parse((await onStack('send', 'IndexId', target, '--json')).stdout);
+    await fleet.sources.drain();
+    await fleet.minute();
+    const whilePaused = await fleet.control.lifecycle.getTask(taskId);
+    const status = JSON.parse((await onStack('status', '--json')).stdout);
+    const resumed = await onStack('resume', target);
+    for (let minute = 0; minute < 2; minute += 1) await fleet.minute();
+    const after = JSON.parse((await onStack('status', '--json')).stdout);
+
+    expect(JSON.parse(paused.stdout)).toMatchObject({ scope: target, by: 'Ada', reason: 'a backup runs' });
+    expect(whilePaused).toMatchObject({ state: 'queued', attempts: 0 });
+    expect(status.pauses).toEqual([JSON.parse(paused.stdout)]);
+    expect(status.stores[0].because[0]).toMatch(/^This table is paused since .* by Ada: a backup runs\./);
+    expect(resumed.code).toBe(0);
+    expect(after.pauses).toEqual([]);
+    expect(await fleet.control.lifecycle.getTask(taskId)).toMatchObject({ state: 'done', attempts: 1 });
+  });
+
+  it('lists, shows, redrives and deletes dead letters', async () => {
     // Outside of the roots when it came; by the time it is sent again somebody has corrected nothing, and it comes back.
     const id = await fleet.put('Compact', { kind: 'Compact', target: 's3://elsewhere/db/x.lance' });
     await fleet.sources.drain();
@@ -173,6 +194,9 @@ describe('the command line with a stack', () => {
     const [letter] = JSON.parse(back.stdout).letters;
     expect(JSON.parse(letter.body)).toMatchObject({ taskId: `message-${id}` });
     expect((await onStack('dlq', 'redrive', 'nobody')).code).toBe(5);
+    expect((await onStack('dlq', 'delete', letter.messageId)).code).toBe(0);
+    expect(JSON.parse((await onStack('dlq', 'list', '--json')).stdout).letters).toEqual([]);
+    expect((await onStack('dlq', 'delete', letter.messageId)).code).toBe(5);
   });
 
   it('says what is missing: a stack, a name, a reason to run', async () => {
