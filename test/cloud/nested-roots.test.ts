@@ -99,3 +99,22 @@ describe.each([
     expect(await doubled(tables, stack)).toEqual([]);
   });
 });
+
+describe('a stack around the root of another one', () => {
+  afterAll(() => {
+    vi.restoreAllMocks();
+  });
+
+  it('is refused when it comes second, and the other one goes on', async () => {
+    vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+    const [stack, other] = [await createCloudStack(SETTINGS), await createCloudStack(SETTINGS)];
+    const tables = `s3://${stack.bucket}/db`;
+    await buildWaitingStores(tables, 1);
+    const [inner, outer] = [await deploy(stack, tables), await deploy(other, `s3://${stack.bucket}`)];
+
+    expect(await maintain(inner)).toBe('maintained');
+    expect(await maintain(outer)).toBe('ROOT_OWNED');
+    expect(await maintain(inner)).toBe('maintained');
+    expect(await doubled(tables, stack)).toEqual([]);
+  });
+});
