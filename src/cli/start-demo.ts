@@ -3,7 +3,7 @@ import type { DemoCheck, DemoFleet } from '../demo/fleet.ts';
 import type { ExplainReport, InspectReport, RunReport } from '../upkeep/reports.ts';
 import { inspectAll } from './commands/run.ts';
 import { EXIT, exitCodeForRun, hasFailed } from './exit-codes.ts';
-import { formatChange, formatDuration, formatNumberOf, storeName } from './format.ts';
+import { formatBytes, formatChange, formatCount, formatDuration, formatNumberOf, storeName } from './format.ts';
 import type { Invocation } from './invocation.ts';
 import { renderBeforeAfter } from './render-stores.ts';
 import { oneLine } from './render-table.ts';
@@ -65,6 +65,7 @@ function ailmentsOf(outcome: Outcome | undefined): string[] {
   const ailments: string[] = [];
   if (!check.everything.exact) ailments.push('LanceDB reads other rows than were written');
   if (!check.baseOnly.exact) ailments.push('the base table alone does not hold the rows that were written');
+  if (check.tagged?.exact === false) ailments.push(`the version under the tag ${check.tagged.tag} reads otherwise`);
   if (keyIndex === null || keyIndex.kind !== 'BTree') ailments.push('the key has no BTree');
   else if (keyIndex.uncoveredFragments > 0 || keyIndex.unindexedRows > 0)
     ailments.push('the BTree does not cover all rows');
@@ -86,7 +87,14 @@ function printOutcome(
   const { paint } = invocation;
   const exact = (store: InspectReport): string => {
     const check = outcomes.get(store.target)?.check;
-    return check?.everything.exact && check.baseOnly.exact ? 'as written' : 'wrong';
+    if (!check?.everything.exact || !check.baseOnly.exact || check.tagged?.exact === false) return 'wrong';
+    return check.tagged === null ? 'as written' : `as written, ${check.tagged.tag} too`;
+  };
+  const versions = (store: InspectReport): string => {
+    const was = before.find(({ target }) => target === store.target);
+    const counted = formatChange(was && countVersions(was), countVersions(store));
+    const bytes = bytesGivenBack(report, store.target);
+    return bytes === 0 ? counted : `${counted}, ${formatBytes(bytes)} given back`;
   };
   const searches = (store: InspectReport): string => {
     const outcome = outcomes.get(store.target);
@@ -99,6 +107,7 @@ function printOutcome(
       ? { text: 'yes', paint: paint.good }
       : { text: 'no', paint: paint.bad };
   const columns = [
+    { title: 'versions', cell: versions },
     { title: 'rows read by LanceDB', cell: exact },
     { title: 'searches', cell: searches },
     { title: 'healed', cell: healed },
@@ -114,6 +123,16 @@ function printOutcome(
   }
   if (failures.length > 0) invocation.print(`\nNot healed\n${failures.map((line) => `  ${oneLine(line)}\n`).join('')}`);
   invocation.print(`\nNext\n${fleet.tables.map(({ target }) => nextLine(outcomes.get(target)?.explained)).join('')}`);
+}
+
+function countVersions({ versions }: InspectReport): string {
+  return versions === null ? '-' : formatCount(versions.count);
+}
+
+/** What prunes of this store removed from the disk. */
+function bytesGivenBack({ tasks }: RunReport, target: string): number {
+  const prunes = tasks.filter((task) => task.kind === 'Prune' && task.target === target);
+  return prunes.reduce((sum, { result }) => sum + (result?.metrics.prune_bytes_removed ?? 0), 0);
 }
 
 function describeSearches({ searches }: DemoCheck): string {

@@ -1,11 +1,12 @@
 import { realpath } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
-import { connect } from '@lancedb/lancedb';
+import { connect, type Table } from '@lancedb/lancedb';
 import { createFileObjectStore } from '../storage/file-object-store.ts';
 import { type DemoRow, digestRows, type ExpectedRows } from './content.ts';
 import { claimDemoDirectory, writeMarker } from './marker.ts';
 import { checkSearches, type Search, type SearchCheck } from './searches.ts';
 import { DEMO_STORES } from './stores.ts';
+import type { TaggedRows } from './tables.ts';
 
 export interface DemoTable {
   readonly name: string;
@@ -15,6 +16,8 @@ export interface DemoTable {
   readonly expected: ExpectedRows;
   /** What people ask it; empty for a table that is not searched. */
   readonly searches: readonly Search[];
+  /** Null for a table without a tag. */
+  readonly tagged: TaggedRows | null;
 }
 
 export interface DemoFleet {
@@ -38,6 +41,8 @@ export interface DemoCheck {
   readonly baseOnly: ReadCheck;
   /** Null for a table that is not searched. */
   readonly searches: SearchCheck | null;
+  /** The version under the tag; null for a table without one. */
+  readonly tagged: (ReadCheck & { readonly tag: string }) | null;
 }
 
 /**
@@ -57,11 +62,14 @@ export async function buildDemoFleet(
     const tables: DemoTable[] = [];
     for (const store of DEMO_STORES) {
       onStore(store.name, store.ailment);
-      const { searches = [], ...expected } = await store.build(connection, (name) =>
-        createFileObjectStore(join(root, `${name}.lance`)),
-      );
+      const {
+        searches = [],
+        tagged = null,
+        ...expected
+      } = await store.build(connection, (name) => createFileObjectStore(join(root, `${name}.lance`)));
       const target = join(root, `${store.name}.lance`);
-      tables.push({ name: store.name, target, ailment: store.ailment, expected, searches });
+      await store.age?.(target);
+      tables.push({ name: store.name, target, ailment: store.ailment, expected, searches, tagged });
     }
     const stores = tables.map(({ name, expected }) => ({ name, rows: expected.rows, checksum: expected.checksum }));
     await writeMarker(root, { madeBy: 'lance-upkeep demo', complete: true, stores });
@@ -71,22 +79,30 @@ export async function buildDemoFleet(
   }
 }
 
-/** Reads and searches every table with LanceDB, with and without the MemWAL, through a connection that has seen nothing before. */
+/** Reads and searches every table with LanceDB, with and without the MemWAL and at its tag, through a connection that has seen nothing before. */
 export async function checkDemoFleet(fleet: DemoFleet): Promise<DemoCheck[]> {
   const connection = await connect(fleet.directory);
   try {
     const checks: DemoCheck[] = [];
-    for (const { name, expected, searches: asked } of fleet.tables) {
+    for (const { name, expected, searches: asked, tagged: wanted } of fleet.tables) {
       const table = await connection.openTable(name);
       const everything = held(expected, (await table.query().toArray()) as DemoRow[]);
       const baseOnly = held(expected, (await table.query().useLsm(false).toArray()) as DemoRow[]);
       const searches = asked.length === 0 ? null : await checkSearches(table, asked);
-      checks.push({ name, expectedRows: expected.rows, everything, baseOnly, searches });
+      const tagged = wanted === null ? null : await checkTagged(table, wanted);
+      checks.push({ name, expectedRows: expected.rows, everything, baseOnly, searches, tagged });
     }
     return checks;
   } finally {
     connection.close();
   }
+}
+
+async function checkTagged(table: Table, wanted: TaggedRows): Promise<DemoCheck['tagged']> {
+  await table.checkout(wanted.tag);
+  const rows = (await table.query().toArray()) as DemoRow[];
+  await table.checkoutLatest();
+  return { tag: wanted.tag, ...held(wanted, rows) };
 }
 
 function held(expected: ExpectedRows, rows: DemoRow[]): ReadCheck {

@@ -1,4 +1,5 @@
 import { Index, type Table } from '@lancedb/lancedb';
+import { archive } from './archive-store.ts';
 import { bucketOf } from './bucket.ts';
 import {
   type DemoRow,
@@ -140,5 +141,6 @@ export const DEMO_STORES: readonly DemoStore[] = [
   articles,
   library,
   abandoned,
+  archive,
   healthy,
 ];

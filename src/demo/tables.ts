@@ -13,11 +13,19 @@ export interface DemoStore {
   readonly ailment: string;
   /** Makes the table and gives what a right reader must see in it, before maintenance and after. */
   build(connection: Connection, storageFor: StorageFor): Promise<ExpectedContent>;
+  /** Sets the times of the table's files, where its ailment is one of age. A store on S3 cannot have it: nobody sets times there. */
+  age?(directory: string): Promise<void>;
 }
 
-/** What a store must read as and, where people search it, what their searches must answer. */
+/** What a store must read as, and where it has them, what its searches must answer and its tagged version must hold. */
 export interface ExpectedContent extends ExpectedRows {
   readonly searches?: readonly Search[];
+  readonly tagged?: TaggedRows;
+}
+
+/** What the version under a tag must read as. */
+export interface TaggedRows extends ExpectedRows {
+  readonly tag: string;
 }
 
 export type Rows = readonly DemoRow[];

@@ -4,14 +4,13 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { loadSettings } from '../../src/config.ts';
 import { buildDemoFleet } from '../../src/demo/fleet.ts';
-import { DEMO_STORES } from '../../src/demo/stores.ts';
 import { openUpkeep } from '../../src/local/open-upkeep.ts';
 import { COMPACTION_PREFIX, storePk } from '../../src/tasks/items.ts';
 import { TASK_KINDS } from '../../src/tasks/task.ts';
 import { CloudFleet, stateOf } from '../fixtures/cloud-fleet.ts';
-import { connectTo, misread } from '../fixtures/fleet-on-s3.ts';
+import { connectTo, misread, STORES_ON_S3 } from '../fixtures/fleet-on-s3.ts';
 
-const NAMES = DEMO_STORES.map(({ name }) => name);
+const NAMES = STORES_ON_S3.map(({ name }) => name);
 
 /** The same fleet, maintained on one machine. */
 async function onOneMachine(): Promise<Record<string, unknown>> {
@@ -25,8 +24,9 @@ async function onOneMachine(): Promise<Record<string, unknown>> {
     });
     const { stores } = await plane.run({ once: true, signal: new AbortController().signal });
     await plane.close();
+    const tables = fleet.tables.filter(({ name }) => NAMES.includes(name));
     return Object.fromEntries(
-      fleet.tables.map(({ name, target }) => [name, stateOf(stores.find((store) => store.target === target) as never)]),
+      tables.map(({ name, target }) => [name, stateOf(stores.find((store) => store.target === target) as never)]),
     );
   } finally {
     await rm(directory, { recursive: true, force: true });

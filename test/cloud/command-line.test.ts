@@ -1,9 +1,10 @@
 import { execFile } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import { promisify } from 'node:util';
+import { GetQueueAttributesCommand } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { outputsOf, ROOTS_OUTPUT } from '../../src/aws/names.ts';
-import { cloudEnvironment, newBucket, s3Client } from '../fixtures/cloud.ts';
+import { cloudEnvironment, newBucket, s3Client, sqsClient } from '../fixtures/cloud.ts';
 import { CloudFleet } from '../fixtures/cloud-fleet.ts';
 import { startCloudFormation } from '../fixtures/cloudformation.ts';
 import { compileCache } from '../fixtures/command.ts';
@@ -116,7 +117,64 @@ describe('the command line with a stack', () => {
     expect(JSON.parse((await forced).stdout).task).toMatchObject({ id: taskId, state: 'done', attempts: 2 });
   });
 
-  it('lists, shows and redrives dead letters', async () => {
+  it('shows what a prune by the settings of this machine would delete, deletes nothing and asks for nothing', async () => {
+    const target = fleet.target('fragmented');
+    const objects = async () => (await fleet.cloud.storageFor(target).list('')).objects;
+    const versions = (keys: readonly string[]) => keys.filter((key) => /^_versions\/\d+\.manifest$/.test(key));
+    const dryRun = (settings: Readonly<Record<string, string>>) =>
+      lanceUpkeep(['send', 'Prune', target, '--dry-run', '--json', '--stack', 'upkeep'], {
+        ...environment,
+        ...settings,
+      });
+    const [before, tasks] = await Promise.all([objects(), fleet.tasks()]);
+    const manifests = versions(before.map(({ key }) => key));
+
+    const byDefault = JSON.parse((await dryRun({})).stdout);
+    const none = { VERSION_RETENTION: '0', GENERATION_RETENTION: '0', PRUNE_KEEP_VERSIONS: '2' };
+    const preview = JSON.parse((await dryRun(none)).stdout);
+
+    const count = manifests.length;
+    expect(count).toBeGreaterThanOrEqual(40);
+    expect(byDefault).toMatchObject({ versions: count, prunableVersions: 0, retentionMs: 7 * 86_400_000 });
+    expect(preview).toMatchObject({ target, versions: count, prunableVersions: count - 2, retentionOf: 'settings' });
+    expect(preview.retained).toEqual({ head: 1, newest: 1 });
+    // Names count down, so the two newest come first in key order.
+    expect(preview.plan.manifests.toSorted()).toEqual(manifests.toSorted().slice(2));
+    const going = new Set([...preview.plan.manifests, ...preview.plan.files]);
+    const bytes = before.filter(({ key }) => going.has(key)).reduce((sum, { size }) => sum + size, 0);
+    expect(preview).toMatchObject({ bytes, files: preview.plan.files.length });
+    expect(preview.files).toBeGreaterThan(30);
+    expect([await objects(), await fleet.tasks()]).toEqual([before, tasks]);
+  });
+
+  it('shows no prune of a table outside of the stack’s roots', async () => {
+    const { code, stdout } = await onStack('send', 'Prune', 's3://elsewhere/db/x.lance', '--dry-run', '--json');
+
+    expect([code, JSON.parse(stdout).error.code]).toEqual([2, 'TARGET_OUTSIDE_ROOTS']);
+  });
+
+  it('pauses a table: the functions begin nothing new there, status says who and why, and a resume lets them go on', async () => {
+    const target = fleet.target('fragmented');
+    const paused = await onStack('pause', target, '--reason', 'a backup runs', '--by', 'Ada', '--json');
+    const { taskId } = JSON.parse((await onStack('send', 'IndexId', target, '--json')).stdout);
+    await fleet.sources.drain();
+    await fleet.minute();
+    const whilePaused = await fleet.planner.lifecycle.getTask(taskId);
+    const status = JSON.parse((await onStack('status', '--json')).stdout);
+    const resumed = await onStack('resume', target);
+    for (let minute = 0; minute < 2; minute += 1) await fleet.minute();
+    const after = JSON.parse((await onStack('status', '--json')).stdout);
+
+    expect(JSON.parse(paused.stdout)).toMatchObject({ scope: target, by: 'Ada', reason: 'a backup runs' });
+    expect(whilePaused).toMatchObject({ state: 'queued', attempts: 0 });
+    expect(status.pauses).toEqual([JSON.parse(paused.stdout)]);
+    expect(status.stores[0].because[0]).toMatch(/^This table is paused since .* by Ada: a backup runs\./);
+    expect(resumed.code).toBe(0);
+    expect(after.pauses).toEqual([]);
+    expect(await fleet.planner.lifecycle.getTask(taskId)).toMatchObject({ state: 'done', attempts: 1 });
+  });
+
+  it('lists, shows, redrives and deletes dead letters', async () => {
     // Outside of the roots when it came; by the time it is sent again somebody has corrected nothing, and it comes back.
     const id = await fleet.put('Compact', { kind: 'Compact', target: 's3://elsewhere/db/x.lance' });
     await fleet.sources.drain();
@@ -137,6 +195,14 @@ describe('the command line with a stack', () => {
     const [letter] = JSON.parse(back.stdout).letters;
     expect(JSON.parse(letter.body)).toMatchObject({ taskId: `message-${id}` });
     expect((await onStack('dlq', 'redrive', 'nobody')).code).toBe(5);
+    expect((await onStack('dlq', 'delete', letter.messageId)).code).toBe(0);
+    expect((await onStack('dlq', 'delete', letter.messageId)).code).toBe(5);
+    // Counted, since a letter that was only looked at would be hidden for some seconds, too.
+    const QueueUrl = fleet.stack.names.queues.Compact.deadLetters;
+    const AttributeNames = ['ApproximateNumberOfMessages', 'ApproximateNumberOfMessagesNotVisible'] as const;
+    const counted = new GetQueueAttributesCommand({ QueueUrl, AttributeNames: [...AttributeNames] });
+    const { Attributes = {} } = await sqsClient().send(counted);
+    expect(AttributeNames.map((name) => Attributes[name])).toEqual(['0', '0']);
   });
 
   it('says what is missing: a stack, a name, a reason to run', async () => {

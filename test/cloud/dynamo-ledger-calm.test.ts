@@ -3,6 +3,7 @@ import { describeAdmit } from '../contract/admit-suite.ts';
 import { describeClaim } from '../contract/claim-suite.ts';
 import { describeFacts } from '../contract/facts-suite.ts';
 import { describeLedgerPort } from '../contract/ledger-port-suite.ts';
+import { describePause } from '../contract/pause-suite.ts';
 import { describeRecover } from '../contract/recover-suite.ts';
 import { describeSettle } from '../contract/settle-suite.ts';
 import { describeStream } from '../contract/stream-suite.ts';
@@ -23,4 +24,5 @@ describe('the DynamoDB ledger', () => {
   describeRecover(make, {});
   describeWorker(make, {});
   describeFacts(make, {});
+  describePause(make, {});
 });

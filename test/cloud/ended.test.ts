@@ -9,6 +9,30 @@ import { moveClock, resetClock } from '../fixtures/handlers.ts';
 
 type Line = Record<string, unknown>;
 
+describe('the minute’s repair', () => {
+  it('counts and logs what it could not handle, and does the rest', async () => {
+    const stack = await createCloudStack();
+    Object.assign(process.env, stack.environment);
+    const lines: Line[] = [];
+    const gone = `${stack.names.queues.Compact.url}-gone`;
+    const { lifecycle, recover } = await openPlanner(
+      { ...stack.environment, UPKEEP_COMPACT_QUEUE: gone },
+      { write: (line) => void lines.push(JSON.parse(line) as Line) },
+    );
+    await lifecycle.admit({ taskId: 'lost', kind: 'Prune', target: `${stack.root}/a.lance` });
+    moveClock(61_000);
+    await recover();
+
+    expect(lines.filter((line) => '_aws' in line)).toEqual([
+      expect.objectContaining({ stage: 'recover', RecoverErrors: 1, TasksNudged: 1 }),
+    ]);
+    expect(lines.filter(({ level }) => level === 'error')).toEqual([
+      expect.objectContaining({ stage: 'recover', code: 'QUEUE_UNAVAILABLE' }),
+    ]);
+    resetClock();
+  });
+});
+
 describe('the end of a task', () => {
   let stack: CloudStack;
   let lines: Line[];

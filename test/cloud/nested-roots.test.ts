@@ -1,7 +1,9 @@
 import { SendMessageCommand } from '@aws-sdk/client-sqs';
 import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
+import { createS3ObjectStore } from '../../src/storage/s3-object-store.ts';
 import { TASK_KINDS } from '../../src/tasks/task.ts';
-import { sqsClient } from '../fixtures/cloud.ts';
+import { OWNER_KEY } from '../../src/upkeep/root-owner.ts';
+import { s3Client, sqsClient } from '../fixtures/cloud.ts';
 import { type CloudStack, createCloudStack } from '../fixtures/cloud-stack.ts';
 import { EventSources } from '../fixtures/event-sources.ts';
 import { connectTo } from '../fixtures/fleet-on-s3.ts';
@@ -35,6 +37,12 @@ async function maintain({ handlers, sources }: Deployed): Promise<string> {
   }
   await sources.drain();
   return 'maintained';
+}
+
+/** Asks for a merge as any SQS client can. */
+async function sendMerge({ lane }: Deployed, target: string): Promise<void> {
+  const MessageBody = JSON.stringify({ kind: 'MergeWal', target, taskId: 'by-hand' });
+  await sqsClient().send(new SendMessageCommand({ QueueUrl: lane, MessageBody, MessageGroupId: 'test' }));
 }
 
 /** Tables whose rows or keys are not exactly those of one merge. */
@@ -87,15 +95,55 @@ describe.each([
     const [one, two] = both as [Deployed, Deployed];
     const earlier = await maintain(one);
     const later = await maintain(two);
-    const letter = { kind: 'MergeWal', target: `${tables}/waiting-00.lance`, taskId: 'by-hand' };
     const stranger = later === 'ROOT_OWNED' ? two : one;
-    await sqsClient().send(
-      new SendMessageCommand({ QueueUrl: stranger.lane, MessageBody: JSON.stringify(letter), MessageGroupId: 'test' }),
-    );
+    await sendMerge(stranger, `${tables}/waiting-00.lance`);
     await Promise.all(both.map(({ sources }) => sources.drain()));
 
     expect([earlier, later].toSorted()).toEqual(['ROOT_OWNED', 'maintained']);
     expect(stranger.sources.returned).toBe(1);
     expect(await doubled(tables, stack)).toEqual([]);
+  });
+});
+
+describe('a stack around the root of another one', () => {
+  afterAll(() => {
+    vi.restoreAllMocks();
+  });
+
+  it('is refused when it comes second, and the other one goes on', async () => {
+    vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+    const [stack, other] = [await createCloudStack(SETTINGS), await createCloudStack(SETTINGS)];
+    const tables = `s3://${stack.bucket}/db`;
+    await buildWaitingStores(tables, 1);
+    const [inner, outer] = [await deploy(stack, tables), await deploy(other, `s3://${stack.bucket}`)];
+
+    expect(await maintain(inner)).toBe('maintained');
+    expect(await maintain(outer)).toBe('ROOT_OWNED');
+    expect(await maintain(inner)).toBe('maintained');
+    expect(await doubled(tables, stack)).toEqual([]);
+  });
+});
+
+describe('a stack whose root another one took over', () => {
+  afterAll(() => {
+    vi.restoreAllMocks();
+  });
+
+  it('begins nothing more from the sweep on that finds the other one’s marker', async () => {
+    vi.spyOn(process.stdout, 'write').mockReturnValue(true);
+    const [stack, other] = [await createCloudStack(SETTINGS), await createCloudStack(SETTINGS)];
+    const root = `s3://${stack.bucket}/db`;
+    await buildWaitingStores(root, 1);
+    const [first, second] = [await deploy(stack, root), await deploy(other, root)];
+    expect(await maintain(first)).toBe('maintained');
+    await createS3ObjectStore({ client: s3Client(), uri: root }).delete(OWNER_KEY);
+    expect(await maintain(second)).toBe('maintained');
+
+    expect(await maintain(first)).toBe('ROOT_OWNED');
+    await sendMerge(first, `${root}/waiting-00.lance`);
+    await first.sources.drain();
+
+    expect(first.sources.returned).toBe(1);
+    expect(await doubled(root, stack)).toEqual([]);
   });
 });

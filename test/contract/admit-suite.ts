@@ -48,6 +48,20 @@ export function describeAdmit(make: MakeLedger, options: WorldOptions): void {
       expect(await world.lifecycle.getTask('b')).toMatchObject({ id: 'a' });
     });
 
+    test('a request that joined is remembered as long as its task is, however long that one was open', async () => {
+      const hour = 3_600_000;
+      await world.admit('a');
+      await world.admit('b');
+      await world.fail(await world.begin('a'), 'contention');
+      await world.clock.advance(47 * hour);
+      await world.finish(await world.begin('a'));
+      await world.handleChanges();
+      // An hour before the history of a task that ended 47 hours after the request is over.
+      await world.clock.advance((7 * 24 - 1) * hour);
+      await world.handleChanges();
+      expect(await world.admit('b')).toMatchObject({ taskId: 'a', task: { state: 'done' } });
+    });
+
     test('an id that belongs to another kind or target is refused', async () => {
       await world.admit('a');
       await world.admit('b');

@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs';
 import { describe, expect, it } from 'vitest';
 import { WORDS } from '../../infra/settings.ts';
+import { parseMessage } from '../../src/tasks/message.ts';
 import { jsonOf } from './fixtures/synthesized.ts';
 import { resourcesOf } from './fixtures/template.ts';
 
@@ -40,7 +41,27 @@ describe('the outputs of the stack', () => {
   });
 });
 
+describe('docs/aws.md', () => {
+  it('has one line that sends a message: to a queue that is an output, with a body that becomes a task', async () => {
+    const [, output = '', body = ''] =
+      /^aws sqs send-message .*OutputKey=='(\w+)'.* --message-body '([^']+)'$/m.exec(page('aws.md')) ?? [];
+    const { kind } = parseMessage(body);
+    expect(output).toBe(`${kind}Queue`);
+    expect(Object.keys((await jsonOf()).Outputs)).toContain(output);
+  });
+});
+
 describe('docs/deploy.md', () => {
+  it('names every alarm that rings before the first sweep', async () => {
+    const [paragraph = ''] = /^Alarms ring before the first sweep: .*$/m.exec(page('deploy.md')) ?? [];
+    const silent = resourcesOf(await jsonOf(), 'AWS::CloudWatch::Alarm')
+      .map(([, { Properties }]) => Properties as { AlarmName: string; TreatMissingData: string })
+      .filter(({ TreatMissingData }) => TreatMissingData === 'breaching');
+    expect(silent.length).toBeGreaterThan(0);
+    for (const { AlarmName } of silent)
+      expect(paragraph).toContain(`\`${AlarmName.replace(/^LanceUpkeep-\w+-/, '')}\``);
+  });
+
   it.each(WORDS)('explains -c %s', (word) => {
     expect(page('deploy.md')).toMatch(new RegExp(`^\\| .*\`${word}\``, 'm'));
   });

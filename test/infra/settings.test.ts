@@ -61,6 +61,14 @@ describe('the settings of a deployment', () => {
     });
   });
 
+  it('are refused for an environment that is too large, too, where the rights on its few long roots would fit', async () => {
+    const long = ['a', 'b', 'c'].map((name) => `s3://lake/${name.repeat(650)}`).join(',');
+    await expect(stackSettings({ roots: long }, {})).rejects.toMatchObject({
+      code: 'ROOT_INVALID',
+      message: expect.stringMatching(/the functions’ environment would be \d+ bytes, and Lambda takes 4096\.$/),
+    });
+  });
+
   it('that name as many roots as a stack takes make an environment and rights that AWS takes, too', async () => {
     let count = 70;
     for (; count > 1; count -= 1) {

@@ -1,13 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
-import { DEMO_STORES } from '../../src/demo/stores.ts';
 import { cloudEnvironment } from '../fixtures/cloud.ts';
-import { buildFleet, type Expected, misread } from '../fixtures/fleet-on-s3.ts';
+import { buildFleet, type Expected, misread, STORES_ON_S3 } from '../fixtures/fleet-on-s3.ts';
 import { viewsOf } from './fixtures/deployed-queries.ts';
 import { type FleetDeployment, synthesizeFor } from './fixtures/deployment.ts';
 import { resourceOf } from './fixtures/template.ts';
 import { LocalCloud } from './local-cloud/local-cloud.ts';
 
-const NAMES = DEMO_STORES.map(({ name }) => name);
+const NAMES = STORES_ON_S3.map(({ name }) => name);
 
 describe('the synthesized stack, deployed on the local cloud', () => {
   let deployment: FleetDeployment;

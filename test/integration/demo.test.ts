@@ -3,11 +3,14 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { connect } from '@lancedb/lancedb';
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
+import { loadSettings } from '../../src/config.ts';
 import { buildDemoFleet, checkDemoFleet, type DemoFleet } from '../../src/demo/fleet.ts';
 import { DEMO_MARKER } from '../../src/demo/marker.ts';
 import { holdIn } from '../../src/lance/hold.ts';
 import { indexCoverage } from '../../src/lance/index-coverage.ts';
 import type { TableManifest } from '../../src/lance/manifest.ts';
+import { createFileObjectStore } from '../../src/storage/file-object-store.ts';
+import { previewPrune } from '../../src/upkeep/preview-prune.ts';
 import { headOf } from '../fixtures/tables.ts';
 
 async function generationsOf(target: string): Promise<number[]> {
@@ -52,6 +55,7 @@ describe('the demo fleet', () => {
       ['articles', true],
       ['library', true],
       ['abandoned', true],
+      ['archive', true],
       ['healthy', true],
     ]);
   });
@@ -100,15 +104,36 @@ describe('the demo fleet', () => {
     expect(holdIn(abandoned as TableManifest)?.fragments.size).toBe(20);
   });
 
-  it('notices a search that is answered wrongly', async () => {
+  it('makes an archive of 121 versions, 111 of which may go by the default settings, around the one that is tagged', async () => {
+    const target = join(fleet.directory, 'archive.lance');
+
+    const preview = await previewPrune(
+      { storageFor: createFileObjectStore, settings: loadSettings({}), now: Date.now },
+      target,
+    );
+
+    expect(preview).toMatchObject({ versions: 121, prunableVersions: 111, retained: { head: 1, tagged: 1 } });
+    const tagged = (await checkDemoFleet(fleet)).flatMap((check) => (check.tagged === null ? [] : [check.tagged]));
+    expect(tagged).toEqual([{ tag: 'first-quarter', rows: 60, exact: true }]);
+  });
+
+  it('notices a search that is answered wrongly, and a tag that was moved to another version', async () => {
     const other = await buildDemoFleet(join(parent, 'astray'));
     const library = await (await connect(other.directory)).openTable('library');
     await library.update({ where: "id = 'k-000000'", valuesSql: { vector: 'NULL' } });
+    const archive = await (await connect(other.directory)).openTable('archive');
+    await (await archive.tags()).update('first-quarter', 31);
 
-    const check = (await checkDemoFleet(other)).find(({ name }) => name === 'library');
+    const checks = await checkDemoFleet(other);
+
+    const check = checks.find(({ name }) => name === 'library');
 
     expect(check?.searches?.right).toBeLessThan(8);
     expect(check?.everything).toEqual({ rows: 1_440, exact: false });
+    const tags = checks
+      .filter(({ tagged }) => tagged !== null)
+      .map(({ everything, tagged }) => [everything.exact, tagged]);
+    expect(tags).toEqual([[true, { tag: 'first-quarter', rows: 60, exact: false }]]);
   });
 
   it('notices a row that was lost, doubled or set back', async () => {

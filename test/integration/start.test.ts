@@ -15,6 +15,7 @@ const STORES = [
   'articles',
   'library',
   'abandoned',
+  'archive',
   'healthy',
 ];
 
@@ -62,7 +63,12 @@ describe('npm start', () => {
       ['abandoned', 'right'],
     ]);
     expect([...lines].map(([name, cells]) => [name, ...cells.slice(-3)])).toEqual(
-      STORES.map((name) => [name, 'as written', searches.get(name) ?? '-', 'yes']),
+      STORES.map((name) => [
+        name,
+        name === 'archive' ? 'as written, first-quarter too' : 'as written',
+        searches.get(name) ?? '-',
+        'yes',
+      ]),
     );
     expect(lines.get('articles')?.slice(1, 4)).toEqual([
       '8',
@@ -75,6 +81,8 @@ describe('npm start', () => {
         'BTree, all rows',
         '3, all rows',
       ]);
+    expect(lines.get('archive')?.at(-4)).toMatch(/^121 -> 10, \d{3} KiB given back$/);
+    expect(lines.get('healthy')?.at(-4)).toBe('2');
     expect(lines.get('fragmented')?.[1]).toMatch(/^40 -> \d+$/);
     expect(lines.get('sessions')?.[4]).toBe('12 -> 0');
     expect(lines.get('accounts')?.[4]).toBe('10 -> 0');
@@ -115,6 +123,9 @@ describe('npm start -- <folder>', () => {
     expect(storeLines(stdout).get('sessions')?.[4]).toBe('12 -> 0');
     const checks = await checkDemoFleet(fleet);
     expect(checks.filter((check) => !check.everything.exact || !check.baseOnly.exact)).toEqual([]);
+    expect(checks.find(({ name }) => name === 'archive')?.tagged?.exact).toBe(true);
+    const files = await readdir(join(fleet.directory, 'archive.lance/_versions'));
+    expect(files.filter((name) => name.endsWith('.manifest'))).toHaveLength(10);
   });
 
   it('changes nothing when it is run again', async () => {

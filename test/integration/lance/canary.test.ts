@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import { Index, type Table } from '@lancedb/lancedb';
 import { describe, expect, it } from 'vitest';
 import { HOLD_INDEX, holdIn } from '../../../src/lance/hold.ts';
@@ -67,6 +68,12 @@ function numbersIn(...messages: readonly WireMessage[]): number[] {
 }
 
 describe('canary: an upgrade of LanceDB', () => {
+  it('is of the release that docs/format.md was tried with', () => {
+    const read = (path: string) => readFileSync(new URL(`../../../${path}`, import.meta.url), 'utf8');
+    const { version } = JSON.parse(read('node_modules/@lancedb/lancedb/package.json')) as { version: string };
+    expect(read('docs/format.md')).toContain(`Tried with: LanceDB ${version} `);
+  });
+
   it('has not changed which fields it writes', async () => {
     const story = await walStory(temporaryFolder(), 2, withWords);
     const manifest = await head(story);

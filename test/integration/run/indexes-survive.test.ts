@@ -104,9 +104,14 @@ describe.each(KINDS)(
       const before = await headOf(target);
       const expected = await answers(await openAnew(target), { base: false });
 
-      await runOnce(folder, await threeGroups(target));
+      const settings = await threeGroups(target);
+      const report = await runOnce(folder, settings);
 
       const after = await headOf(target);
+      const compactions = report.tasks.filter(({ kind }) => kind === 'Compact');
+      expect(report.tasks.filter(({ state }) => state !== 'done')).toEqual([]);
+      expect(compactions.map(({ result }) => result?.compaction?.way)).toEqual(['bounded']);
+      expect(holdIn(after)).toBeUndefined();
       const [shardId, watermark] = [...(after.memWal?.compacted ?? [])][0] ?? [];
       expect(watermark).toBe(1);
       expect(after.fragments.length).toBeLessThan(FRAGMENTS / 2);
@@ -125,6 +130,9 @@ describe.each(KINDS)(
         );
         await rm(`${copy}/${manifestKey(version, 'V2')}`);
       }
+
+      const again = await runOnce(folder, settings);
+      expect([again.tasks, (await headOf(target)).version]).toEqual([[], after.version]);
     });
 
     test('takes six fragments that were appended into every index in one run, and finds them', async () => {
