@@ -16,7 +16,7 @@ interface Run {
   readonly measured: Measured;
 }
 
-/** Tables that people search, far above COMPACT_MAX_BYTES: the bounded way behind a hold, and the upkeep of indexes alone. */
+/** Tables that people search, far above COMPACT_MAX_BYTES: the bounded strategy behind a hold, and the upkeep of indexes alone. */
 export async function vectorSection(folder: string): Promise<string> {
   const bounded: Run[] = [];
   const upkeep: Run[] = [];

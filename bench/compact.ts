@@ -11,7 +11,7 @@ const SIZES = [100, 300];
 /** Fragments of wide rows, which never reach a million rows and so would be rewritten as a whole by every optimize(). */
 export const compactBench: Bench = async (folder) => {
   const results: { fragments: number; measured: Measured }[] = [];
-  // Below the size of either table, so that both take the bounded way.
+  // Below the size of either table, so that both take the bounded strategy.
   const environment = {
     COMPACT_MAX_BYTES: String(64 * 1024 * 1024),
     TARGET_FRAGMENT_BYTES: String(32 * 1024 * 1024),

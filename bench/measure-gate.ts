@@ -21,8 +21,8 @@ process.stdout.write(JSON.stringify({ timesMs, peakBytes, facts: { coldMs } }));
 async function ours(): Promise<() => Promise<unknown>> {
   const { createFileObjectStore } = await import('../src/storage/file-object-store.ts');
   const { readGate } = await import('../src/work/gate.ts');
-  const store = createFileObjectStore(target);
-  return () => readGate(store);
+  const table = createFileObjectStore(target);
+  return () => readGate(table);
 }
 
 async function plain(keepConnection: boolean): Promise<() => Promise<unknown>> {

@@ -110,9 +110,9 @@ const measurements: Record<string, () => Promise<void>> = {
   },
   /** What a script without this product would do: each generation opened, read and merged by itself. */
   async 'drain-plain'() {
-    const store = createFileObjectStore(target);
-    const [shardId] = await listShards(store);
-    const shard = await readNewestShardManifest(store, shardId ?? '');
+    const table = createFileObjectStore(target);
+    const [shardId] = await listShards(table);
+    const shard = await readNewestShardManifest(table, shardId ?? '');
     const scratch = await connect(`${target}.scratch`);
     const before = (await head()).version;
     await timed(async () => {
@@ -143,7 +143,7 @@ const measurements: Record<string, () => Promise<void>> = {
       const result = await timed(() => compact(context, dependencies));
       facts.bytesWritten += result.compaction?.bytesWritten ?? 0;
       facts.passes += 1;
-      facts[result.compaction?.way ?? 'none'] = 1;
+      facts[result.compaction?.strategy ?? 'none'] = 1;
     }
     facts.fragmentsAfter = (await head()).fragments.length;
   },

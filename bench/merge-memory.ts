@@ -57,7 +57,7 @@ export const mergeMemoryBench: Bench = async (folder) => {
     await flushRows(small, range(50_000 + generation * 25_000, 75_000 + generation * 25_000), generation);
   }
   small.close();
-  const stores = [
+  const tables = [
     ['eight', '160 rows of 1 MiB in 8 generations'],
     ['huge', '600 rows of 1 MiB in one generation'],
     ['gibibyte', '1,024 rows of 1 MiB in 8 generations'],
@@ -65,7 +65,7 @@ export const mergeMemoryBench: Bench = async (folder) => {
   ] as const;
   const rows: string[][] = [];
   const misses: string[] = [];
-  for (const [name, what] of stores) {
+  for (const [name, what] of tables) {
     const measured = await measureInChild('drain-ours', [`${folder}/${name}.lance`]);
     rows.push([what, String(measured.facts.commits), milliseconds(measured.timesMs[0] ?? 0), peak(measured)]);
     const met = measured.peakBytes <= LIMIT;

@@ -18,7 +18,7 @@ export const startBench: Bench = async (folder) => {
   const light = FUNCTIONS.filter((name) => !NATIVE_FUNCTIONS.includes(name));
   const bare = median(await starts(folder, SINCE_START));
   const rows: (readonly string[])[] = [['Node alone', milliseconds(bare)]];
-  const verdicts: string[] = [];
+  const lines: string[] = [];
   for (const name of light) {
     const task = join(folder, name);
     cpSync(bundleFunction(name), task, { recursive: true });
@@ -26,12 +26,12 @@ export const startBench: Bench = async (folder) => {
     const ready = median(await starts(task, `await import(${handler});${SINCE_START}`));
     rows.push([name, milliseconds(ready)]);
     const met = ready <= READY_WITHIN_MS ? 'met' : '**missed**';
-    verdicts.push(`- ${name}: ${milliseconds(ready)}, target at most ${READY_WITHIN_MS} ms: ${met}.`);
+    lines.push(`- ${name}: ${milliseconds(ready)}, target at most ${READY_WITHIN_MS} ms: ${met}.`);
   }
   return [
     `The functions that need no LanceDB, each as a process of its own, median of ${STARTS} starts: from the start of Node to a handler that can be called.`,
     table(['process', 'ready after'], rows),
-    ...verdicts,
+    ...lines,
   ].join('\n\n');
 };
 

@@ -21,7 +21,7 @@ export function keyOf(n: number, order: KeyOrder): string {
     .padStart(KEY_BYTES, '0');
 }
 
-/** Rows with these numbers; the payload is noise of 200 letters. */
+/** Rows with these numbers; the payload is noise of 200 dead letters. */
 export function benchRows(numbers: readonly number[], salt: number, order: KeyOrder = 'scattered') {
   const rows = numbers.length;
   const keys = new Uint8Array(rows * KEY_BYTES);

@@ -52,7 +52,7 @@ export function vectorRows(from: number, rows: number) {
 function wordOf(number: number): string {
   let left = Math.imul(number + 1, 0x85ebca6b) >>> 0;
   let word = '';
-  for (let letter = 0; letter < LETTERS_A_WORD; letter += 1) {
+  for (let deadLetter = 0; deadLetter < LETTERS_A_WORD; deadLetter += 1) {
     word += String.fromCharCode(97 + (left % 26));
     left = Math.floor(left / 26) + number;
   }

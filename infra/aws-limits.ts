@@ -1,7 +1,7 @@
 import { CLOUD_VARIABLES, STACK_VARIABLE, TABLE_VARIABLE } from '../src/aws/names.ts';
 import type { Settings } from '../src/config.ts';
 import { UpkeepError } from '../src/errors.ts';
-import { laneCap, TASK_KINDS } from '../src/tasks/task.ts';
+import { concurrencyCap, TASK_KINDS } from '../src/tasks/task.ts';
 import { rootStatements } from './constructs/data-access.ts';
 
 /*
@@ -64,7 +64,7 @@ export function assertBucket(root: string): void {
 
 export function assertCaps(settings: Settings, reserved: boolean): void {
   for (const kind of TASK_KINDS) {
-    const cap = laneCap(kind, settings);
+    const cap = concurrencyCap(kind, settings);
     const name = capName(kind);
     if (cap > LARGEST_EVENT_SOURCE_CAP) {
       throw settingRefused(name, String(cap), `an event source runs at most ${LARGEST_EVENT_SOURCE_CAP} at once`);

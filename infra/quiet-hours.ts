@@ -62,7 +62,7 @@ export function scheduleExpression(intervalMs: number, quietHours: QuietHours | 
   return `cron(0 ${loud.filter((_, index) => index % hours === 0).join(',')} * * ? *)`;
 }
 
-/** How long the stores are left alone each day. */
+/** How long the tables are left alone each day. */
 export function quietSpanMs(quietHours: QuietHours | undefined): number {
   return quietHours === undefined ? 0 : (DAY_HOURS - loudHours(quietHours).length) * HOUR_MS;
 }

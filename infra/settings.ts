@@ -15,7 +15,7 @@ import { type QuietHours, quietHoursOf } from './quiet-hours.ts';
 
 export type Architecture = 'x86_64' | 'arm64';
 
-/** Everything that one deployment of the plane may differ in. */
+/** Everything that one deployment may differ in. */
 export interface StackSettings {
   /** Name of the stack. @default LanceUpkeep */
   readonly stackName: string;
@@ -41,11 +41,11 @@ export interface StackSettings {
   readonly alarms: boolean;
   /** SNS topic that alarms report to. @default - alarms change colour only */
   readonly alarmTopicArn?: string;
-  /** Hours in which no store is looked at; repairs go on. @default - none */
+  /** Hours in which no table is looked at; repairs go on. @default - none */
   readonly quietHours?: QuietHours;
   /** @default 30 */
   readonly logRetentionDays: number;
-  /** Whether the caps of the lanes are reserved in the account; else only their event sources keep them. @default true */
+  /** Whether the caps of the queues are reserved in the account; else only their event sources keep them. @default true */
   readonly reservedConcurrency: boolean;
   /** Whether DynamoDB itself refuses to delete the table. @default false: a first deployment could not be rolled back */
   readonly deletionProtection: boolean;

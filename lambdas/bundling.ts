@@ -1,4 +1,4 @@
-/** How every function is bundled. LanceDB and Arrow stay outside: the lanes get them with their layer, the others never load them. */
+/** How every function is bundled. LanceDB and Arrow stay outside: the queues get them with their layer, the others never load them. */
 export const BUNDLING = {
   bundle: true,
   minify: true,

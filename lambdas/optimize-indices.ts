@@ -1,14 +1,14 @@
 import type { Context, SQSBatchResponse, SQSEvent } from 'aws-lambda';
 import { openWorker } from '../src/aws/open-worker.ts';
-import { laneResponse } from './lane-response.ts';
+import { queueResponse } from './queue-response.ts';
 
 // Once for each sandbox: clients and caches live as long as it does.
-const lane = await openWorker('OptimizeIndices', process.env);
+const worker = await openWorker('OptimizeIndices', process.env);
 
 /**
  * Extends every index over the rows that it does not cover yet; rewrites no data.
  * The event source has batch size 1 and partial responses; one message is one attempt at most.
  */
 export async function handler(event: SQSEvent, context: Context): Promise<SQSBatchResponse> {
-  return laneResponse(lane, event, context);
+  return queueResponse(worker, event, context);
 }

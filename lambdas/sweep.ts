@@ -10,7 +10,7 @@ export interface SweepEvent {
 const SWEEPS: readonly string[] = ['compaction', 'merge', 'tails', 'all', 'recover'];
 const planner = await openPlanner(process.env);
 
-/** Observes every store and asks for what it needs; as `recover`, each minute, it repairs what was lost on the way. */
+/** Observes every table and asks for what it needs; as `recover`, each minute, it repairs what was lost on the way. */
 export async function handler(
   event: SweepEvent,
   context: Pick<Context, 'getRemainingTimeInMillis'>,

@@ -1,5 +1,5 @@
 import { type SettingDefinition, type Settings, settingDefinitions } from './config/setting-definitions.ts';
-import { refuseTypos } from './config/setting-names.ts';
+import { assertKnownNames } from './config/setting-names.ts';
 import { UpkeepError } from './errors.ts';
 
 export type { SettingDefinition, Settings } from './config/setting-definitions.ts';
@@ -17,7 +17,7 @@ export function loadSettings(
   environment: Readonly<Record<string, string | undefined>>,
   alsoKnown: readonly string[] = [],
 ): Settings {
-  refuseTypos(environment, alsoKnown);
+  assertKnownNames(environment, alsoKnown);
   const values = settingDefinitions.map((setting) => {
     const text = environment[setting.name];
     return [setting.property, parse(setting, text ?? setting.default)] as const;

@@ -3,22 +3,22 @@ import { Dashboard, GraphWidget, type IMetric, MathExpression } from 'aws-cdk-li
 import type { Construct } from 'constructs';
 import { TASK_KINDS } from '../../src/tasks/task.ts';
 import { UNIT_PRICES } from '../unit-prices.ts';
-import type { PlaneFunction } from './plane-function.ts';
-import { PlaneMetrics } from './plane-metrics.ts';
+import type { UpkeepFunction } from './upkeep-function.ts';
+import { UpkeepMetrics } from './upkeep-metrics.ts';
 import type { WatchProps } from './watched.ts';
 
 const HOUR = Duration.hours(1);
 
-/** Backlog first, then the lanes, how long they take, where they lose races, and what it costs. */
+/** Backlog first, then the queues, how long they take, where they lose races, and what it costs. */
 export function addDashboard(scope: Construct, props: WatchProps): void {
-  const { settings, lanes, workers, sweep } = props;
-  const metrics = new PlaneMetrics(settings.stackName);
+  const { settings, queues, workers, sweep } = props;
+  const metrics = new UpkeepMetrics(settings.stackName);
   const graph = (title: string, left: IMetric[], right: IMetric[] = []) =>
     new GraphWidget({ title, left, right, width: 12, height: 6 });
-  const visible = lanes.map(({ kind, queue }) =>
+  const visible = queues.map(({ kind, queue }) =>
     queue.metricApproximateNumberOfMessagesVisible({ label: `${kind} waiting` }),
   );
-  const running = lanes.map(({ kind, queue }) =>
+  const running = queues.map(({ kind, queue }) =>
     queue.metricApproximateNumberOfMessagesNotVisible({ label: `${kind} in hand` }),
   );
   const durations = [...workers].map(([kind, { function: worker }]) =>
@@ -30,7 +30,7 @@ export function addDashboard(scope: Construct, props: WatchProps): void {
       'Backlog: pending generations, small fragments',
       [
         metrics.backlog('PendingGenerations'),
-        metrics.backlog('MostPendingOfStore'),
+        metrics.backlog('MostPendingOfTable'),
         metrics.backlog('MostPendingOfShard'),
       ],
       [metrics.backlog('SmallFragments')],
@@ -42,7 +42,7 @@ export function addDashboard(scope: Construct, props: WatchProps): void {
     ),
   );
   dashboard.addWidgets(
-    graph('Lanes: messages', visible, running),
+    graph('Queues: messages', visible, running),
     graph('Durations', [...durations, sweep.function.metricDuration({ statistic: 'p90', label: 'sweep p90' })]),
   );
   dashboard.addWidgets(
@@ -58,13 +58,13 @@ export function addDashboard(scope: Construct, props: WatchProps): void {
     ),
   );
   dashboard.addWidgets(
-    graph('Sweeps', [metrics.sweep('StoresRead', 'merge')], [metrics.sweep('StoresFailed', 'merge')]),
+    graph('Sweeps', [metrics.sweep('TablesRead', 'merge')], [metrics.sweep('TablesFailed', 'merge')]),
     graph(`Cost an hour in US dollars, without S3 (prices of ${UNIT_PRICES.asOf})`, costs(props)),
   );
 }
 
-function costs({ settings, ledger, lanes, workers, stream, sweep }: WatchProps): IMetric[] {
-  const functions = new Map<string, PlaneFunction>([...workers, ['stream', stream], ['sweep', sweep]]);
+function costs({ settings, ledger, queues, workers, stream, sweep }: WatchProps): IMetric[] {
+  const functions = new Map<string, UpkeepFunction>([...workers, ['stream', stream], ['sweep', sweep]]);
   const gigabyteSecond = UNIT_PRICES.lambdaGigabyteSecond[settings.architecture];
   const ofFunctions = [...functions].map(([name, { function: one, memoryMb }], index) => {
     const price = ((memoryMb / 1024) * gigabyteSecond) / 1000;
@@ -86,17 +86,17 @@ function costs({ settings, ledger, lanes, workers, stream, sweep }: WatchProps):
     usingMetrics: { wcu: table('ConsumedWriteCapacityUnits'), rcu: table('ConsumedReadCapacityUnits') },
     period: HOUR,
   });
-  const sent = lanes.map(({ queue }, index) => [`q${index}`, queue.metricNumberOfMessagesSent()] as const);
-  const empty = lanes.map(({ queue }, index) => [`e${index}`, queue.metricNumberOfEmptyReceives()] as const);
+  const sent = queues.map(({ queue }, index) => [`q${index}`, queue.metricNumberOfMessagesSent()] as const);
+  const empty = queues.map(({ queue }, index) => [`e${index}`, queue.metricNumberOfEmptyReceives()] as const);
   // A message is sent, received and deleted: three requests.
   const requests = `(3*(${sent.map(([id]) => id).join('+')})+${empty.map(([id]) => id).join('+')})`;
-  const queues = new MathExpression({
+  const sqs = new MathExpression({
     label: 'SQS',
     expression: `${requests}*${plain(UNIT_PRICES.sqsRequest)}`,
     usingMetrics: Object.fromEntries([...sent, ...empty]),
     period: HOUR,
   });
-  return [...ofFunctions, dynamo, queues];
+  return [...ofFunctions, dynamo, sqs];
 }
 
 /** CloudWatch takes the e of 4e-7 for the name of a metric. */

@@ -17,18 +17,18 @@ import { COMPACTION_PREFIX, HOLDER_ATTRIBUTE, LEASE_SK, TASK_SK } from '../../sr
 import { TTL_ATTRIBUTE } from '../../src/tasks/ports.ts';
 import { deadLetterRetentionMs } from '../../src/tasks/retention.ts';
 import { acknowledge } from './acknowledge.ts';
-import { encryptionOf, grantSend, type Lane } from './lane.ts';
 import { grantTable, RIGHTS } from './ledger-rights.ts';
-import { keyOf, type PlaneContext, PlaneFunction } from './plane-function.ts';
+import { type FunctionContext, keyOf, UpkeepFunction } from './upkeep-function.ts';
+import { encryptionOf, grantSend, type WorkQueue } from './work-queue.ts';
 
 /** The ledger's table, and the function on its stream that turns changes into messages. */
 export class Ledger extends Construct {
   readonly table: Table;
   /** Batches of the stream that were given up; the sweep and recover make up for them. */
   readonly streamFailures: Queue;
-  readonly #props: PlaneContext;
+  readonly #props: FunctionContext;
 
-  constructor(scope: Construct, id: string, props: PlaneContext) {
+  constructor(scope: Construct, id: string, props: FunctionContext) {
     super(scope, id);
     this.#props = props;
     const { encryptionKey } = keyOf(this, props.settings);
@@ -73,9 +73,9 @@ export class Ledger extends Construct {
   /** Puts the function behind the stream. */
   addStreamFunction(props: {
     readonly names: Readonly<Record<string, string>>;
-    readonly lanes: readonly Lane[];
-  }): PlaneFunction {
-    const stream = new PlaneFunction(this, 'Stream', {
+    readonly queues: readonly WorkQueue[];
+  }): UpkeepFunction {
+    const stream = new UpkeepFunction(this, 'Stream', {
       ...this.#props,
       entry: 'ledger-stream',
       description: 'Turns changes of the ledger into messages',
@@ -98,7 +98,7 @@ export class Ledger extends Construct {
     );
     acknowledge(stream.role, 'AwsSolutions-IAM5[Resource::*]', 'dynamodb:ListStreams cannot be limited to a resource.');
     grantTable(this.table, stream.role, RIGHTS.decide);
-    grantSend(stream.role, [...props.lanes.map(({ queue }) => queue), this.streamFailures]);
+    grantSend(stream.role, [...props.queues.map(({ queue }) => queue), this.streamFailures]);
     return stream;
   }
 }

@@ -6,38 +6,38 @@ import { Construct } from 'constructs';
 import type { SweepEvent } from '../../lambdas/sweep.ts';
 import { scheduleExpression } from '../quiet-hours.ts';
 import { grantRoots } from './data-access.ts';
-import { grantSend, type Lane } from './lane.ts';
 import { grantTable, RIGHTS } from './ledger-rights.ts';
-import { type PlaneContext, PlaneFunction, serviceOfThisAccount } from './plane-function.ts';
+import { type FunctionContext, serviceOfThisAccount, UpkeepFunction } from './upkeep-function.ts';
+import { grantSend, type WorkQueue } from './work-queue.ts';
 
-export interface SweepsProps extends PlaneContext {
+export interface SweepsProps extends FunctionContext {
   readonly ledger: Table;
-  readonly lanes: readonly Lane[];
+  readonly queues: readonly WorkQueue[];
   /** Names of table and queues, as the function reads them. */
   readonly names: Readonly<Record<string, string>>;
 }
 
 const MINUTE_MS = 60_000;
 
-/** The scheduled passes: three that look at the stores, and the minute's repair, which knows no quiet hours. */
+/** The scheduled passes: three that look at the tables, and the minute's repair, which knows no quiet hours. */
 export class Sweeps extends Construct {
-  readonly sweep: PlaneFunction;
+  readonly sweep: UpkeepFunction;
 
   constructor(scope: Construct, id: string, props: SweepsProps) {
     super(scope, id);
     const { settings, packages } = props;
-    this.sweep = new PlaneFunction(this, 'Sweep', {
+    this.sweep = new UpkeepFunction(this, 'Sweep', {
       settings,
       packages,
       entry: 'sweep',
-      description: 'Looks at every store, asks for what it needs, and repairs what was lost',
+      description: 'Looks at every table, asks for what it needs, and repairs what was lost',
       timeout: Duration.minutes(9),
       memoryMb: 1024,
     });
     for (const [name, value] of Object.entries(props.names)) this.sweep.function.addEnvironment(name, value);
     // The next pass makes up for a failed one: repeating it by itself would only run two at once.
     this.sweep.function.configureAsyncInvoke({ retryAttempts: 0, maxEventAge: Duration.minutes(5) });
-    const queues = props.lanes.map(({ queue }) => queue);
+    const queues = props.queues.map(({ queue }) => queue);
     grantTable(props.ledger, this.sweep.role, RIGHTS.search);
     grantSend(this.sweep.role, queues);
     this.sweep.role.addToPrincipalPolicy(

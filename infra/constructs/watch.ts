@@ -9,9 +9,9 @@ import { TASK_KINDS } from '../../src/tasks/task.ts';
 import { quietSpanMs } from '../quiet-hours.ts';
 import type { StackSettings } from '../settings.ts';
 import { addDashboard } from './dashboard.ts';
-import { PlaneMetrics } from './plane-metrics.ts';
+import { UpkeepMetrics } from './upkeep-metrics.ts';
 import type { Watched, WatchProps } from './watched.ts';
-import { watchedFunctions, watchedQueues } from './watched-parts.ts';
+import { watchedFunctions, watchedQueues } from './watched-resources.ts';
 
 const QUARTER_HOUR = Duration.minutes(15);
 const DAY_MS = 86_400_000;
@@ -51,9 +51,9 @@ export class Watch extends Construct {
 }
 
 function everythingWatched(props: WatchProps): readonly Watched[] {
-  const metrics = new PlaneMetrics(props.settings.stackName);
+  const metrics = new UpkeepMetrics(props.settings.stackName);
   return [
-    ...props.lanes.map((lane) => deadLetters(`dead-letters-${lane.kind}`, lane.deadLetters, 'Dead letters')),
+    ...props.queues.map((queue) => deadLetters(`dead-letters-${queue.kind}`, queue.deadLetters, 'Dead letters')),
     deadLetters('stream-failures', props.ledger.streamFailures, 'The stream fails'),
     ...watchedFunctions(props),
     ...watchedQueues(props),
@@ -69,18 +69,18 @@ function everythingWatched(props: WatchProps): readonly Watched[] {
   ];
 }
 
-/** By what is there, not by what was sent: SQS itself moves letters without counting them as sent. */
+/** By what is there, not by what was sent: SQS itself moves dead letters without counting them as sent. */
 function deadLetters(name: string, queue: Queue, runbook: string): Watched {
   const metric = queue.metricApproximateNumberOfMessagesVisible({ statistic: 'Maximum', period: Duration.minutes(5) });
   return { name, metric, from: { warning: 1 }, runbook };
 }
 
-function backlog({ settings, quietHours }: StackSettings, metrics: PlaneMetrics): readonly Watched[] {
+function backlog({ settings, quietHours }: StackSettings, metrics: UpkeepMetrics): readonly Watched[] {
   const tailMs = settings.mergeWalTailIntervalMs;
   const indexMs = settings.indexTailIntervalMs;
   // Nothing is merged or indexed meanwhile, and a page each morning is soon ignored.
   const quietMs = quietSpanMs(quietHours);
-  const runbook = 'Backlog grows on a store';
+  const runbook = 'Backlog grows on a table';
   return [
     {
       name: 'oldest-pending',
@@ -94,10 +94,10 @@ function backlog({ settings, quietHours }: StackSettings, metrics: PlaneMetrics)
       from: { warning: 512, critical: 4_096 },
       runbook,
     },
-    // Many shards of a store can each stay below the limit of one, and its readers pay for all of them.
+    // Many shards of a table can each stay below the limit of one, and its readers pay for all of them.
     {
-      name: 'pile-up-of-store',
-      metric: metrics.backlog('MostPendingOfStore', QUARTER_HOUR),
+      name: 'pile-up-of-table',
+      metric: metrics.backlog('MostPendingOfTable', QUARTER_HOUR),
       from: { warning: 1_024, critical: 4_096 },
       runbook,
     },
@@ -116,7 +116,7 @@ function backlog({ settings, quietHours }: StackSettings, metrics: PlaneMetrics)
   ];
 }
 
-function tasks(metrics: PlaneMetrics): readonly Watched[] {
+function tasks(metrics: UpkeepMetrics): readonly Watched[] {
   return [
     ...TASK_KINDS.map((kind) => ({
       name: `failed-${kind}`,
@@ -133,7 +133,7 @@ function tasks(metrics: PlaneMetrics): readonly Watched[] {
   ];
 }
 
-function passes({ settings, quietHours }: StackSettings, metrics: PlaneMetrics): readonly Watched[] {
+function passes({ settings, quietHours }: StackSettings, metrics: UpkeepMetrics): readonly Watched[] {
   const intervals: readonly (readonly [SweepKind, number])[] = [
     ['compaction', settings.compactionIntervalMs],
     ['merge', settings.mergeWalIntervalMs],
@@ -153,12 +153,12 @@ function passes({ settings, quietHours }: StackSettings, metrics: PlaneMetrics):
   });
   const unreadable = intervals.map(([kind], index) => ({
     id: String.fromCharCode(97 + index),
-    failed: metrics.sweep('StoresFailed', kind, QUARTER_HOUR),
-    read: metrics.sweep('StoresRead', kind, QUARTER_HOUR),
+    failed: metrics.sweep('TablesFailed', kind, QUARTER_HOUR),
+    read: metrics.sweep('TablesRead', kind, QUARTER_HOUR),
   }));
   const sum = (of: 'f' | 'r') => unreadable.map(({ id }) => `FILL(${of}${id},0)`).join('+');
   const share = new MathExpression({
-    label: 'percent of stores that could not be read',
+    label: 'percent of tables that could not be read',
     expression: `100*(${sum('f')})/((${sum('f')})+(${sum('r')}))`,
     usingMetrics: Object.fromEntries(
       unreadable.flatMap(({ id, failed, read }) => [[`f${id}`, failed] as const, [`r${id}`, read] as const]),
@@ -169,7 +169,7 @@ function passes({ settings, quietHours }: StackSettings, metrics: PlaneMetrics):
     ...silent,
     ...intervals.map(([kind]) => ({
       name: `sweep-out-of-time-${kind}`,
-      metric: metrics.sweep('StoresSkipped', kind, QUARTER_HOUR),
+      metric: metrics.sweep('TablesSkipped', kind, QUARTER_HOUR),
       from: { warning: 1 },
       runbook: 'A sweep runs out of time',
     })),
@@ -188,10 +188,10 @@ function passes({ settings, quietHours }: StackSettings, metrics: PlaneMetrics):
     },
     // More than nothing is worth a look; half of them is an outage, of S3 or of the rights on it.
     {
-      name: 'stores-unreadable',
+      name: 'tables-unreadable',
       metric: share,
       from: { warning: 0.01, critical: 50 },
-      runbook: 'Stores cannot be read',
+      runbook: 'Tables cannot be read',
     },
   ];
 }

@@ -1,17 +1,17 @@
 import type { IMetric } from 'aws-cdk-lib/aws-cloudwatch';
 import type { TaskKind } from '../../src/tasks/task.ts';
 import type { StackSettings } from '../settings.ts';
-import type { Lane } from './lane.ts';
 import type { Ledger } from './ledger.ts';
-import type { PlaneFunction } from './plane-function.ts';
+import type { UpkeepFunction } from './upkeep-function.ts';
+import type { WorkQueue } from './work-queue.ts';
 
 export interface WatchProps {
   readonly settings: StackSettings;
   readonly ledger: Ledger;
-  readonly lanes: readonly Lane[];
-  readonly workers: ReadonlyMap<TaskKind, PlaneFunction>;
-  readonly stream: PlaneFunction;
-  readonly sweep: PlaneFunction;
+  readonly queues: readonly WorkQueue[];
+  readonly workers: ReadonlyMap<TaskKind, UpkeepFunction>;
+  readonly stream: UpkeepFunction;
+  readonly sweep: UpkeepFunction;
 }
 
 /** `critical`: tables suffer or nothing runs. `warning`: look at it during the day. */

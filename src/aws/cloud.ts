@@ -27,11 +27,11 @@ export interface Cloud {
 }
 
 /** Tests put their own in the place of any part. */
-export type CloudParts = Partial<Cloud> & { readonly write?: (line: string) => void };
+export type CloudOverrides = Partial<Cloud> & { readonly write?: (line: string) => void };
 
 /** @throws SETTING_INVALID, SETTING_UNKNOWN, CLOUD_NAME_MISSING (permanent) */
-export function openCloud(environment: AwsEnvironment, parts: CloudParts = {}): Cloud {
-  const { write = (line: string) => void process.stdout.write(line), ...given } = parts;
+export function openCloud(environment: AwsEnvironment, overrides: CloudOverrides = {}): Cloud {
+  const { write = (line: string) => void process.stdout.write(line), ...given } = overrides;
   const names = given.names ?? namesFromEnvironment(environment);
   const clock = given.clock ?? systemClock;
   const now = () => clock.now();

@@ -63,12 +63,12 @@ export function ledgerError(error: unknown): UpkeepError {
       cause: error,
     });
   }
-  const sentences: Record<Exclude<DynamoFailure, 'invalid' | 'refused'>, string> = {
+  const messages: Record<Exclude<DynamoFailure, 'invalid' | 'refused'>, string> = {
     conflict: 'Others wrote the same items of the ledger again and again',
     throttled: 'DynamoDB asked to slow down',
     unknown: 'The ledger did not answer',
   };
-  return new UpkeepError(`${sentences[failure]}: ${reason}.`, {
+  return new UpkeepError(`${messages[failure]}: ${reason}.`, {
     code: 'LEDGER_UNAVAILABLE',
     disposition: 'contention',
     next: 'It is tried again by itself.',

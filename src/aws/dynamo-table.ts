@@ -2,7 +2,7 @@ import type { CreateTableCommandInput } from '@aws-sdk/client-dynamodb';
 import { INDEXES, type IndexName } from '../tasks/ports.ts';
 
 /** Sort values that are numbers; the others are text. */
-const NUMBERS: ReadonlySet<string> = new Set(['expiresAt', 'nudgeAt', 'judgeAt', 'endedAt']);
+const NUMBERS: ReadonlySet<string> = new Set(['expiresAt', 'wakeAt', 'recheckAt', 'endedAt']);
 
 export interface IndexDescription {
   readonly name: IndexName;

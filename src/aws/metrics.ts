@@ -1,4 +1,4 @@
-/** The only dimensions: a store or a task id here would cost a metric each. */
+/** The only dimensions: a table or a task id here would cost a metric each. */
 export interface Dimensions {
   readonly kind?: string;
   readonly outcome?: string;

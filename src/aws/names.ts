@@ -1,11 +1,11 @@
 import { UpkeepError } from '../errors.ts';
 import { TASK_KINDS, type TaskKind } from '../tasks/task.ts';
 
-/** Where a stack's ledger and lanes are. */
+/** Where a stack's ledger and queues are. */
 export interface CloudNames {
   /** The DynamoDB table. */
   readonly table: string;
-  /** URLs of each lane's queue and of its dead letters. */
+  /** URLs of each queue's queue and of its dead letters. */
   readonly queues: Readonly<Record<TaskKind, { readonly url: string; readonly deadLetters: string }>>;
 }
 
@@ -17,19 +17,19 @@ interface NameDefinition {
 }
 
 const TABLE: NameDefinition = { variable: 'UPKEEP_TABLE', output: 'LedgerTable' };
-const LANES: Readonly<Record<TaskKind, { readonly queue: NameDefinition; readonly deadLetters: NameDefinition }>> = {
-  Compact: lane('COMPACT', 'Compact'),
-  IndexId: lane('INDEX_ID', 'IndexId'),
-  MergeWal: lane('MERGE_WAL', 'MergeWal'),
-  OptimizeIndices: lane('OPTIMIZE_INDICES', 'OptimizeIndices'),
-  Prune: lane('PRUNE', 'Prune'),
+const QUEUES: Readonly<Record<TaskKind, { readonly queue: NameDefinition; readonly deadLetters: NameDefinition }>> = {
+  Compact: namesOf('COMPACT', 'Compact'),
+  IndexId: namesOf('INDEX_ID', 'IndexId'),
+  MergeWal: namesOf('MERGE_WAL', 'MergeWal'),
+  OptimizeIndices: namesOf('OPTIMIZE_INDICES', 'OptimizeIndices'),
+  Prune: namesOf('PRUNE', 'Prune'),
 };
 /** The stack's output with the roots, separated by commas as in UPKEEP_ROOTS. */
 export const ROOTS_OUTPUT = 'Roots';
 export const STACK_VARIABLE = 'UPKEEP_STACK';
 export const TABLE_VARIABLE = TABLE.variable;
 
-function lane(variable: string, output: string) {
+function namesOf(variable: string, output: string) {
   return {
     queue: { variable: `UPKEEP_${variable}_QUEUE`, output: `${output}Queue` },
     deadLetters: { variable: `UPKEEP_${variable}_DEAD_LETTERS`, output: `${output}DeadLetters` },
@@ -40,7 +40,7 @@ function lane(variable: string, output: string) {
 export const CLOUD_VARIABLES: readonly string[] = [
   STACK_VARIABLE,
   TABLE.variable,
-  ...TASK_KINDS.flatMap((kind) => [LANES[kind].queue.variable, LANES[kind].deadLetters.variable]),
+  ...TASK_KINDS.flatMap((kind) => [QUEUES[kind].queue.variable, QUEUES[kind].deadLetters.variable]),
 ];
 
 /** @throws CLOUD_NAME_MISSING (permanent) */
@@ -62,8 +62,8 @@ export function namesFromOutputs(outputs: ReadonlyMap<string, string>, stack: st
 /** The same names as variables, for whoever makes the functions. */
 export function environmentOf(names: CloudNames): Record<string, string> {
   const entries = TASK_KINDS.flatMap((kind) => [
-    [LANES[kind].queue.variable, names.queues[kind].url],
-    [LANES[kind].deadLetters.variable, names.queues[kind].deadLetters],
+    [QUEUES[kind].queue.variable, names.queues[kind].url],
+    [QUEUES[kind].deadLetters.variable, names.queues[kind].deadLetters],
   ]);
   return { [TABLE.variable]: names.table, ...Object.fromEntries(entries) };
 }
@@ -71,8 +71,8 @@ export function environmentOf(names: CloudNames): Record<string, string> {
 /** The same names as outputs of the stack. */
 export function outputsOf(names: CloudNames): Record<string, string> {
   const entries = TASK_KINDS.flatMap((kind) => [
-    [LANES[kind].queue.output, names.queues[kind].url],
-    [LANES[kind].deadLetters.output, names.queues[kind].deadLetters],
+    [QUEUES[kind].queue.output, names.queues[kind].url],
+    [QUEUES[kind].deadLetters.output, names.queues[kind].deadLetters],
   ]);
   return { [TABLE.output]: names.table, ...Object.fromEntries(entries) };
 }
@@ -91,7 +91,7 @@ function collect(
     });
   };
   const entries = TASK_KINDS.map((kind) => {
-    const { queue, deadLetters } = LANES[kind];
+    const { queue, deadLetters } = QUEUES[kind];
     return [kind, { url: find(queue), deadLetters: find(deadLetters) }] as const;
   });
   return { table: find(TABLE), queues: Object.fromEntries(entries) as unknown as CloudNames['queues'] };

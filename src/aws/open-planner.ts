@@ -7,18 +7,18 @@ import type { AwsEnvironment } from '../storage/s3-client.ts';
 import type { Lifecycle } from '../tasks/api.ts';
 import { createOwnedRoots } from '../upkeep/owned-roots.ts';
 import { createPlanner } from '../upkeep/planner.ts';
-import { type CloudParts, openCloud } from './cloud.ts';
+import { type CloudOverrides, openCloud } from './cloud.ts';
 import { changeRecordOf, type StreamRecord } from './dynamo-stream-records.ts';
 import { createProgressLog } from './progress-log.ts';
 
 export interface SweepSummary {
-  /** Stores that were read. */
-  readonly stores: number;
+  /** Tables that were read. */
+  readonly tables: number;
   /** New tasks. */
   readonly asked: number;
-  /** Stores and roots that could not be read or asked for. */
+  /** Tables and roots that could not be read or asked for. */
   readonly failed: number;
-  /** Stores, or whole roots, that there was no time for: the next sweep of the kind begins with them. */
+  /** Tables, or whole roots, that there was no time for: the next sweep of the kind begins with them. */
   readonly skipped: number;
 }
 
@@ -39,8 +39,8 @@ function timeFor(remainingMs: number): number {
 }
 
 /** @throws SETTING_*, CLOUD_NAME_MISSING, ROOT_INVALID (permanent) */
-export async function openPlanner(environment: AwsEnvironment, parts: CloudParts = {}): Promise<CloudPlanner> {
-  const cloud = openCloud(environment, parts);
+export async function openPlanner(environment: AwsEnvironment, overrides: CloudOverrides = {}): Promise<CloudPlanner> {
+  const cloud = openCloud(environment, overrides);
   const { ledger, storageFor, settings, log, metrics, newId, clock } = cloud;
   const roots = await Promise.all(settings.roots.map(canonicalRoot));
   const owned = createOwnedRoots({
@@ -71,39 +71,39 @@ export async function openPlanner(environment: AwsEnvironment, parts: CloudParts
         log.write({ stage: 'admitted', message: task.reasons.join(', '), target, kind: taskKind, taskId: id });
       }
       const summary = {
-        stores: report.stores.length,
+        tables: report.tables.length,
         asked: asked.length,
         failed: report.failed.length,
         skipped: report.skipped.length,
       };
       if (summary.skipped > 0) {
-        const message = `No time was left for ${summary.skipped} stores, the first of them ${report.skipped[0]}.`;
+        const message = `No time was left for ${summary.skipped} tables, the first of them ${report.skipped[0]}.`;
         log.write({ level: 'warn', stage: 'sweep', message, code: 'SWEEP_OUT_OF_TIME' });
       }
       metrics.put(
         { stage: `sweep-${kind}` },
         {
-          StoresRead: summary.stores,
-          StoresFailed: summary.failed,
-          StoresSkipped: summary.skipped,
+          TablesRead: summary.tables,
+          TablesFailed: summary.failed,
+          TablesSkipped: summary.skipped,
           TasksAsked: summary.asked,
         },
       );
       // Of a round in which nothing could be read nothing is known: zeros would say that nothing waits.
-      if (report.stores.length > 0) metrics.put({ stage: BACKLOG_STAGE }, { ...backlogOf(report, clock.now()) });
+      if (report.tables.length > 0) metrics.put({ stage: BACKLOG_STAGE }, { ...backlogOf(report, clock.now()) });
       return summary;
     },
     async recover() {
       const report = await lifecycle.recover();
       for (const error of report.errors) log.error('recover', error);
-      const { endedAttempts, nudged, judged, told } = report;
+      const { endedAttempts, woken, rechecked, notified } = report;
       metrics.put(
         { stage: 'recover' },
         {
           AttemptsEnded: endedAttempts,
-          TasksNudged: nudged,
-          TasksJudged: judged,
-          TasksTold: told,
+          TasksWoken: woken,
+          TasksRechecked: rechecked,
+          TasksNotified: notified,
           RecoverErrors: report.errors.length,
         },
       );

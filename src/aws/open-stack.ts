@@ -7,7 +7,7 @@ import { createOperator } from '../upkeep/create-operator.ts';
 import type { Operator } from '../upkeep/operator.ts';
 import { createPlanner } from '../upkeep/planner.ts';
 import type { ProgressEvent } from '../upkeep/reports.ts';
-import { type CloudParts, openCloud } from './cloud.ts';
+import { type CloudOverrides, openCloud } from './cloud.ts';
 import { namesFromEnvironment, namesFromOutputs, ROOTS_OUTPUT } from './names.ts';
 import { type ReadOutputs, readStackOutputs } from './stack-outputs.ts';
 
@@ -20,7 +20,7 @@ export interface StackOptions {
   readonly environment: AwsEnvironment;
   readonly onProgress?: (event: ProgressEvent) => void;
   readonly readOutputs?: ReadOutputs;
-  readonly parts?: CloudParts;
+  readonly overrides?: CloudOverrides;
 }
 
 const POLL_MS = 1_000;
@@ -35,7 +35,7 @@ export async function openStack(options: StackOptions): Promise<Operator> {
   const names = outputs === undefined ? namesFromEnvironment(environment) : namesFromOutputs(outputs, stack ?? '');
   const ofStack = (outputs?.get(ROOTS_OUTPUT) ?? '').split(',').filter((root) => root !== '');
   const roots = await Promise.all((ofStack.length > 0 ? ofStack : options.roots).map(canonicalRoot));
-  const cloud = openCloud(environment, { settings, ...options.parts, names });
+  const cloud = openCloud(environment, { settings, ...options.overrides, names });
   const { clock } = cloud;
   const planner = createPlanner({ ...cloud, roots });
   const { lifecycle } = planner;
@@ -64,7 +64,7 @@ export async function openStack(options: StackOptions): Promise<Operator> {
     roots,
     // The stream wakes it, too; this message does not depend on the stream.
     afterAdmission: async (task) => {
-      if (task.state === 'queued') await lifecycle.nudge(task);
+      if (task.state === 'queued') await lifecycle.wake(task);
     },
     waitFor,
     onProgress,

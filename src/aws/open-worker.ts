@@ -5,7 +5,7 @@ import type { Perform, TaskKind } from '../tasks/task.ts';
 import { createOwnedRoots } from '../upkeep/owned-roots.ts';
 import { createWorkerRuntime, type WorkerRuntime } from '../upkeep/worker-runtime.ts';
 import { createLancedb } from '../work/lancedb.ts';
-import { type CloudParts, openCloud } from './cloud.ts';
+import { type CloudOverrides, openCloud } from './cloud.ts';
 import { createProgressLog } from './progress-log.ts';
 
 /** A message as an event source hands it to a function. */
@@ -31,7 +31,7 @@ export interface InvocationContext {
   readonly requestId: string;
 }
 
-export interface WorkerParts extends CloudParts {
+export interface WorkerOverrides extends CloudOverrides {
   /** Ends the process at once; tests have another end. */
   readonly exit?: (error: UpkeepError) => void;
   readonly holder?: string;
@@ -39,14 +39,14 @@ export interface WorkerParts extends CloudParts {
   readonly wrapPerform?: (perform: Perform) => Perform;
 }
 
-/** The function of one lane. @throws SETTING_*, CLOUD_NAME_MISSING, ROOT_INVALID (permanent) */
+/** The function of one queue. @throws SETTING_*, CLOUD_NAME_MISSING, ROOT_INVALID (permanent) */
 export async function openWorker(
-  lane: TaskKind,
+  kind: TaskKind,
   environment: NodeJS.ProcessEnv,
-  parts: WorkerParts = {},
+  overrides: WorkerOverrides = {},
 ): Promise<CloudWorker> {
-  const { exit = exitHard, holder, wrapPerform, ...cloudParts } = parts;
-  const cloud = openCloud(environment, cloudParts);
+  const { exit = exitHard, holder, wrapPerform, ...cloudOverrides } = overrides;
+  const cloud = openCloud(environment, cloudOverrides);
   const { queue, ledger, settings, storageFor, log, metrics, clock, newId } = cloud;
   // The source of a shallow clone reads its endpoint from the process's environment alone.
   Object.assign(environment, lancedbEnvironment(environment));
@@ -65,8 +65,8 @@ export async function openWorker(
       log.error('exit', errorRecord(error));
       exit(error);
     },
-    onProgress: createProgressLog({ log, metrics, lane, requestId: () => requestId }),
-    onResult: (result, task) => metrics.put({ kind: lane }, result.metrics, { target: task.target, taskId: task.id }),
+    onProgress: createProgressLog({ log, metrics, queue: kind, requestId: () => requestId }),
+    onResult: (result, task) => metrics.put({ kind }, result.metrics, { target: task.target, taskId: task.id }),
   });
   const owned = createOwnedRoots({
     ledger,
@@ -81,10 +81,10 @@ export async function openWorker(
     const { body, messageId, attributes } = message;
     try {
       await owned.ensure();
-      const delivery = { lane, body, messageId, receiveCount, sentAt: Number(attributes.SentTimestamp) };
+      const delivery = { kind, body, messageId, receiveCount, sentAt: Number(attributes.SentTimestamp) };
       return await runtime.worker.handleDelivery(delivery, { remainingMs });
     } catch (error) {
-      log.error('deliver', errorRecord(error), { kind: lane });
+      log.error('deliver', errorRecord(error), { kind });
       return 'retry-later';
     }
   }
@@ -95,7 +95,7 @@ export async function openWorker(
       requestId = context.requestId;
       const receiveCount = Number(message.attributes.ApproximateReceiveCount);
       if ((await handle(message, receiveCount, context)) === 'acknowledge') return;
-      await queue.retryLater(lane, message.receiptHandle, receiveCount);
+      await queue.retryLater(kind, message.receiptHandle, receiveCount);
       throw new UpkeepError(`The message ${message.messageId} comes again.`, {
         code: 'MESSAGE_RETRY',
         disposition: 'contention',

@@ -5,8 +5,8 @@ import type { Metrics } from './metrics.ts';
 export interface ProgressLogOptions {
   readonly log: Log;
   readonly metrics: Metrics;
-  /** Of the function's lane: for events that belong to no task. */
-  readonly lane?: string;
+  /** Of the function's queue: for events that belong to no task. */
+  readonly queue?: string;
   /** Of the call that is being answered. */
   readonly requestId?: () => string;
 }
@@ -23,11 +23,11 @@ const OUTCOMES: readonly ProgressEvent['stage'][] = ['done', 'retry', 'failed', 
 export function createProgressLog({
   log,
   metrics,
-  lane,
+  queue,
   requestId,
 }: ProgressLogOptions): (event: ProgressEvent) => void {
   return ({ at: _at, stage, ...event }) => {
-    const kind = event.kind ?? lane;
+    const kind = event.kind ?? queue;
     const subject = kind === undefined ? {} : { kind };
     log.write({
       level: LEVELS[stage] ?? 'info',

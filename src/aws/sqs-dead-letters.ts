@@ -4,38 +4,38 @@ import type { TaskKind } from '../tasks/task.ts';
 
 /** Room kept for the attributes beside a body. */
 export const MOST_ATTRIBUTE_BYTES = 8 * 1024;
-const LONGEST_SENTENCE = 1_500;
+const LONGEST_MESSAGE = 1_500;
 /** Attributes may hold these characters only, and refuse the whole message otherwise. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is looked for
 const UNSENDABLE = /[^\u0009\u000a\u000d\u0020-\ud7ff\ue000-\ufffd]/g;
 
-export function letterAttributes(letter: {
+export function deadLetterAttributes(deadLetter: {
   readonly messageId: string;
   readonly code: string;
-  readonly sentence: string;
+  readonly message: string;
   /** Length of a body that had to be cut. */
   readonly bodyBytes?: number;
 }): Record<string, MessageAttributeValue> {
   const text = (StringValue: string): MessageAttributeValue => ({ DataType: 'String', StringValue });
   return {
-    code: text(letter.code),
-    sentence: text(letter.sentence.slice(0, LONGEST_SENTENCE).replace(UNSENDABLE, '\ufffd') || 'unknown'),
-    messageId: text(letter.messageId),
-    ...(letter.bodyBytes === undefined
+    code: text(deadLetter.code),
+    message: text(deadLetter.message.slice(0, LONGEST_MESSAGE).replace(UNSENDABLE, '\ufffd') || 'unknown'),
+    messageId: text(deadLetter.messageId),
+    ...(deadLetter.bodyBytes === undefined
       ? {}
-      : { bodyBytes: { DataType: 'Number', StringValue: String(letter.bodyBytes) } }),
+      : { bodyBytes: { DataType: 'Number', StringValue: String(deadLetter.bodyBytes) } }),
   };
 }
 
-/** A letter that SQS itself put aside has no reason of ours: it was received too often. */
-export function letterOf(message: Message, lane: TaskKind): DeadLetter {
+/** A dead letter that SQS itself put aside has no reason of ours: it was received too often. */
+export function deadLetterOf(message: Message, kind: TaskKind): DeadLetter {
   const attribute = (name: string) => message.MessageAttributes?.[name]?.StringValue;
   return {
     messageId: attribute('messageId') ?? message.MessageId ?? '',
-    lane,
+    kind,
     body: message.Body ?? '',
     code: attribute('code') ?? 'RECEIVED_TOO_OFTEN',
-    sentence: attribute('sentence') ?? 'The message was received too often and never finished.',
+    message: attribute('message') ?? 'The message was received too often and never finished.',
     deadAt: Number(message.Attributes?.SentTimestamp ?? 0),
   };
 }

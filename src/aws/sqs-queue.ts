@@ -12,25 +12,25 @@ import { UpkeepError } from '../errors.ts';
 import type { DeadLetter, DeadLetterQueue, RedriveOutcome, TaskQueue } from '../tasks/ports.ts';
 import type { TaskKind } from '../tasks/task.ts';
 import type { CloudNames } from './names.ts';
-import { letterAttributes, letterOf, MOST_ATTRIBUTE_BYTES, redrivenBody } from './sqs-dead-letters.ts';
+import { deadLetterAttributes, deadLetterOf, MOST_ATTRIBUTE_BYTES, redrivenBody } from './sqs-dead-letters.ts';
 
-/** The lanes on SQS, with what a lane's function and an operator need besides. */
+/** The queues on SQS, with what a queue's function and an operator need besides. */
 export interface SqsQueue extends TaskQueue, DeadLetterQueue {
   /** Makes a received message visible again after 5 s, 10 s, 15 s and so on, at most a minute. */
-  retryLater(lane: TaskKind, receiptHandle: string, receiveCount: number): Promise<void>;
+  retryLater(kind: TaskKind, receiptHandle: string, receiveCount: number): Promise<void>;
 }
 
 const LONGEST_DELAY_S = 900;
 const RETRY_STEP_S = 5;
 const RETRY_MOST_S = 60;
-/** While an operator looks through the letters; each look ends by showing them again. */
+/** While an operator looks through the dead letters; each look ends by showing them again. */
 const LOOK_S = 20;
 const EMPTY_ANSWERS = 3;
 /** Bodies above this are cut when they become dead letters: SQS counts attributes to the message, and its limit may be 256 KiB. */
-const LARGEST_LETTER = 256 * 1024 - MOST_ATTRIBUTE_BYTES;
+const LARGEST_DEAD_LETTER = 256 * 1024 - MOST_ATTRIBUTE_BYTES;
 
 /**
- * One queue a lane. Messages carry the store as their group, so that one store with many messages does not keep the others
+ * One queue a queue. Messages carry the table as their group, so that one table with many messages does not keep the others
  * waiting. Errors: QUEUE_UNAVAILABLE (contention).
  */
 export function createSqsQueue(options: {
@@ -81,89 +81,94 @@ export function createSqsQueue(options: {
     }
   }
 
-  /** Finds a letter and gives it to `use`; false when it is not there. */
-  async function withLetter(
-    lane: TaskKind,
+  /** Finds a dead letter and gives it to `use`; false when it is not there. */
+  async function withDeadLetter(
+    kind: TaskKind,
     messageId: string,
-    use: (letter: DeadLetter, receipt: string) => Promise<void>,
+    use: (deadLetter: DeadLetter, receipt: string) => Promise<void>,
   ) {
     let found = false;
-    await look(queues[lane].deadLetters, Number.POSITIVE_INFINITY, async (message) => {
-      const letter = letterOf(message, lane);
-      if (letter.messageId !== messageId) return false;
-      await use(letter, message.ReceiptHandle ?? '');
+    await look(queues[kind].deadLetters, Number.POSITIVE_INFINITY, async (message) => {
+      const deadLetter = deadLetterOf(message, kind);
+      if (deadLetter.messageId !== messageId) return false;
+      await use(deadLetter, message.ReceiptHandle ?? '');
       found = true;
       return true;
     });
     return found;
   }
 
-  async function removeLetter(lane: TaskKind, ReceiptHandle: string): Promise<void> {
-    const request = new DeleteMessageCommand({ QueueUrl: queues[lane].deadLetters, ReceiptHandle });
+  async function removeDeadLetter(kind: TaskKind, ReceiptHandle: string): Promise<void> {
+    const request = new DeleteMessageCommand({ QueueUrl: queues[kind].deadLetters, ReceiptHandle });
     await asking(() => client.send(request));
   }
 
   return {
-    send: ({ lane, body, delayMs }) => send(queues[lane].url, body, delayMs),
-    async deadLetter({ lane, body, messageId, code, sentence }) {
+    send: ({ kind, body, delayMs }) => send(queues[kind].url, body, delayMs),
+    async deadLetter({ kind, body, messageId, code, message }) {
       const bytes = Buffer.from(body);
-      const cut = bytes.length > LARGEST_LETTER;
+      const cut = bytes.length > LARGEST_DEAD_LETTER;
       const request = new SendMessageCommand({
-        QueueUrl: queues[lane].deadLetters,
+        QueueUrl: queues[kind].deadLetters,
         MessageBody: cut
           ? bytes
-              .subarray(0, LARGEST_LETTER)
+              .subarray(0, LARGEST_DEAD_LETTER)
               .toString('utf8')
               .replace(/\uFFFD$/, '')
           : body,
-        MessageAttributes: letterAttributes({ messageId, code, sentence, ...(cut ? { bodyBytes: bytes.length } : {}) }),
+        MessageAttributes: deadLetterAttributes({
+          messageId,
+          code,
+          message,
+          ...(cut ? { bodyBytes: bytes.length } : {}),
+        }),
       });
       await asking(() => client.send(request));
     },
-    async visible(lane) {
+    async visible(kind) {
       const request = new GetQueueAttributesCommand({
-        QueueUrl: queues[lane].url,
+        QueueUrl: queues[kind].url,
         AttributeNames: ['ApproximateNumberOfMessages'],
       });
       const { Attributes } = await asking(() => client.send(request));
       return Number(Attributes?.ApproximateNumberOfMessages ?? 0);
     },
-    async retryLater(lane, ReceiptHandle, receiveCount) {
+    async retryLater(kind, ReceiptHandle, receiveCount) {
       const VisibilityTimeout = Math.min(RETRY_MOST_S, RETRY_STEP_S * Math.max(1, receiveCount));
       const request = new ChangeMessageVisibilityCommand({
-        QueueUrl: queues[lane].url,
+        QueueUrl: queues[kind].url,
         ReceiptHandle,
         VisibilityTimeout,
       });
       await asking(() => client.send(request));
     },
-    // Looks at the letters without taking them: they are hidden from others for some seconds at most.
-    async deadLetters(lane, limit) {
-      const letters: DeadLetter[] = [];
-      await look(queues[lane].deadLetters, limit, async (message) => {
-        letters.push(letterOf(message, lane));
+    // Looks at the dead letters without taking them: they are hidden from others for some seconds at most.
+    async deadLetters(kind, limit) {
+      const deadLetters: DeadLetter[] = [];
+      await look(queues[kind].deadLetters, limit, async (message) => {
+        deadLetters.push(deadLetterOf(message, kind));
         return false;
       });
-      return letters.sort((left, right) => right.deadAt - left.deadAt);
+      return deadLetters.sort((left, right) => right.deadAt - left.deadAt);
     },
-    async redrive(lane, messageId) {
+    async redrive(kind, messageId) {
       let outcome: RedriveOutcome = 'not found';
-      await withLetter(lane, messageId, async (letter, receipt) => {
+      await withDeadLetter(kind, messageId, async (deadLetter, receipt) => {
         // Sent before it is deleted: a crash in between leaves two of one task id, which is one task.
-        await send(queues[lane].url, redrivenBody(letter));
-        outcome = 'sent, letter stays';
-        await removeLetter(lane, receipt).then(
+        await send(queues[kind].url, redrivenBody(deadLetter));
+        outcome = 'sent, dead letter stays';
+        await removeDeadLetter(kind, receipt).then(
           () => {
             outcome = 'sent';
           },
-          // What was asked for is done. The answer says that the letter is still there.
+          // What was asked for is done. The answer says that the dead letter is still there.
           () => undefined,
         );
       });
       return outcome;
     },
-    deleteDeadLetter: (lane, messageId) =>
-      withLetter(lane, messageId, (_letter, receipt) => removeLetter(lane, receipt)),
+    deleteDeadLetter: (kind, messageId) =>
+      withDeadLetter(kind, messageId, (_letter, receipt) => removeDeadLetter(kind, receipt)),
   };
 }
 
@@ -171,7 +176,7 @@ function shownAgain(QueueUrl: string, ReceiptHandle: string): ChangeMessageVisib
   return new ChangeMessageVisibilityCommand({ QueueUrl, ReceiptHandle, VisibilityTimeout: 0 });
 }
 
-/** The store's digest, since a group's name holds at most 128 plain characters. Bodies that name none share a group. */
+/** The table's digest, since a group's name holds at most 128 plain characters. Bodies that name none share a group. */
 function groupOf(body: string): string {
   let target: unknown;
   try {

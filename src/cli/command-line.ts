@@ -24,7 +24,7 @@ Examples:
   lance-upkeep demo ./demo-db                       make a few tables to try it on
   lance-upkeep run ./demo-db                        maintain them
   lance-upkeep explain ./demo-db/sessions.lance     why something is, or is not, done
-  lance-upkeep status                               all stores, worst first`;
+  lance-upkeep status                               all tables, worst first`;
 
 /**
  * Runs one command line (without the program's name) to its end and gives its exit code; errors are printed, never thrown.

@@ -36,7 +36,7 @@ const BY_ERROR_CODE: Readonly<Record<string, ExitCode>> = {
   ROOT_NOT_FOUND: EXIT.notFound,
   TABLE_NOT_FOUND: EXIT.notFound,
   STACK_NOT_FOUND: EXIT.notFound,
-  LETTER_NOT_FOUND: EXIT.notFound,
+  DEAD_LETTER_NOT_FOUND: EXIT.notFound,
   PAUSE_NOT_FOUND: EXIT.notFound,
 };
 
@@ -53,11 +53,11 @@ export function exitCodeForError(error: Pick<ErrorRecord, 'code' | 'disposition'
  * 75 when all that is left is work that somebody else holds or that lost a race.
  */
 export function exitCodeForRun(report: RunReport): ExitCode {
-  const bad = new Set<string>(report.unreadable.map((store) => store.target));
+  const bad = new Set<string>(report.unreadable.map((table) => table.target));
   for (const task of report.tasks) if (hasFailed(task)) bad.add(task.target);
   if (bad.size > 0) {
     const wentWell =
-      report.tasks.some((task) => task.state === 'done') || report.stores.some((store) => !bad.has(store.target));
+      report.tasks.some((task) => task.state === 'done') || report.tables.some((table) => !bad.has(table.target));
     return wentWell ? EXIT.partly : EXIT.failure;
   }
   if (report.tasks.some(isPartial)) return EXIT.partly;
@@ -65,9 +65,9 @@ export function exitCodeForRun(report: RunReport): ExitCode {
   return EXIT.fine;
 }
 
-/** 3 when any store needs a person. */
+/** 3 when any table needs a person. */
 export function exitCodeForStatus(report: StatusReport): ExitCode {
-  return report.stores.some((store) => store.attention) ? EXIT.attention : EXIT.fine;
+  return report.tables.some((table) => table.attention) ? EXIT.attention : EXIT.fine;
 }
 
 /** The code of one task that was waited for. */

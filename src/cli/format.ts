@@ -35,15 +35,15 @@ export function formatChange(before: string | undefined, after: string): string 
   return before === undefined || before === after ? after : `${before} -> ${after}`;
 }
 
-/** How a store is called in tables: its folder's name without `.lance`. */
-export function storeName(target: string): string {
+/** How a table is called in tables: its folder's name without `.lance`. */
+export function tableName(target: string): string {
   return target.slice(target.lastIndexOf('/') + 1).replace(/\.lance$/, '');
 }
 
 /** Short names where they are unique among the targets, whole targets where they are not. */
-export function storeNames(targets: readonly string[]): Map<string, string> {
+export function tableNames(targets: readonly string[]): Map<string, string> {
   const distinct = [...new Set(targets)];
   const uses = new Map<string, number>();
-  for (const target of distinct) uses.set(storeName(target), (uses.get(storeName(target)) ?? 0) + 1);
-  return new Map(distinct.map((target) => [target, uses.get(storeName(target)) === 1 ? storeName(target) : target]));
+  for (const target of distinct) uses.set(tableName(target), (uses.get(tableName(target)) ?? 0) + 1);
+  return new Map(distinct.map((target) => [target, uses.get(tableName(target)) === 1 ? tableName(target) : target]));
 }

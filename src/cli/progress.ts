@@ -1,6 +1,6 @@
 import type { ProgressEvent } from '../upkeep/reports.ts';
 import type { Output } from './context.ts';
-import { storeName } from './format.ts';
+import { tableName } from './format.ts';
 import type { Paint } from './paint.ts';
 import { oneLine } from './render-table.ts';
 
@@ -68,7 +68,7 @@ export function createProgressPrinter(options: {
 
 function describe(event: ProgressEvent, paint: Paint): string {
   const time = `${new Date(event.at).toISOString().slice(11, 19)}Z`;
-  const subject = [event.kind, event.target === undefined ? undefined : storeName(event.target)];
+  const subject = [event.kind, event.target === undefined ? undefined : tableName(event.target)];
   const stage = event.stage.padEnd(8);
   const shownStage = event.stage === 'failed' ? paint.bad(stage) : event.stage === 'done' ? paint.good(stage) : stage;
   const words = subject.filter((word) => word !== undefined).join(' ');

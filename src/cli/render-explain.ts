@@ -2,8 +2,8 @@ import { inspectReport } from '../upkeep/inspect-report.ts';
 import type { ExplainReport } from '../upkeep/reports.ts';
 import { formatCount, formatNumberOf } from './format.ts';
 import type { Paint } from './paint.ts';
-import { describeVersions, renderIndexes } from './render-stores.ts';
 import { type Cell, type Column, oneLine, renderTable } from './render-table.ts';
+import { describeVersions, renderIndexes } from './render-tables.ts';
 import { renderTasks } from './render-tasks.ts';
 
 const COLUMNS: Column[] = [
@@ -12,8 +12,8 @@ const COLUMNS: Column[] = [
   { title: 'value', align: 'right' },
   { title: 'threshold', align: 'right' },
   { title: 'unit' },
-  { title: 'verdict' },
-  { title: 'because' },
+  { title: 'result' },
+  { title: 'reason' },
 ];
 
 /** Inputs, each rule with threshold and value, what follows from them, and why nothing runs if nothing does. */
@@ -26,20 +26,20 @@ export function renderExplain(report: ExplainReport, paint: Paint): string {
   ];
   if (facts.versions) head.push(`  versions: ${describeVersions(facts.versions)}`);
   if (facts.error) head.push(`  ${paint.bad('not readable')}: ${facts.error.code}: ${oneLine(facts.error.message)}`);
-  const verdicts = report.verdicts.map((verdict): Cell[] => [
-    verdict.rule,
-    verdict.kind,
-    formatValue(verdict.value),
-    formatValue(verdict.threshold),
-    verdict.unit,
-    verdict.due ? { text: 'due', paint: paint.strong } : 'not due',
-    verdict.because,
+  const results = report.rules.map((result): Cell[] => [
+    result.rule,
+    result.kind,
+    formatValue(result.value),
+    formatValue(result.threshold),
+    result.unit,
+    result.due ? { text: 'due', paint: paint.strong } : 'not due',
+    result.reason,
   ]);
-  const parts = [`${head.join('\n')}\n`, renderTable(COLUMNS, verdicts)];
+  const parts = [`${head.join('\n')}\n`, renderTable(COLUMNS, results)];
   if (facts.indexes.length > 0) parts.push(renderIndexes(inspectReport(facts)));
   parts.push(`plan\n${planLines(report)}`);
   if (report.openTasks.length > 0) parts.push(`open tasks\n${renderTasks(report.openTasks, paint)}`);
-  if (report.because.length > 0) parts.push(`${report.because.map((sentence) => `- ${oneLine(sentence)}\n`).join('')}`);
+  if (report.reasons.length > 0) parts.push(`${report.reasons.map((sentence) => `- ${oneLine(sentence)}\n`).join('')}`);
   return parts.join('\n');
 }
 

@@ -1,11 +1,11 @@
 import type { StatusReport } from '../upkeep/reports.ts';
-import { formatCount, formatNumberOf, storeNames } from './format.ts';
+import { formatCount, formatNumberOf, tableNames } from './format.ts';
 import type { Paint } from './paint.ts';
-import { describeIndexes, describeVersions } from './render-stores.ts';
 import { type Cell, type Column, oneLine, renderTable } from './render-table.ts';
+import { describeIndexes, describeVersions } from './render-tables.ts';
 
 const COLUMNS: Column[] = [
-  { title: 'store' },
+  { title: 'table' },
   { title: 'state' },
   { title: 'fragments', align: 'right' },
   { title: 'key index' },
@@ -14,25 +14,25 @@ const COLUMNS: Column[] = [
   { title: 'versions' },
   { title: 'open tasks' },
   { title: 'observed' },
-  { title: 'because' },
+  { title: 'reason' },
 ];
 
-type Store = StatusReport['stores'][number];
+type Store = StatusReport['tables'][number];
 
-/** First what is paused; then one line a store, worst first as the report has it, each with the answer to why it is not running. */
+/** First what is paused; then one line a table, worst first as the report has it, each with the answer to why it is not running. */
 export function renderStatus(report: StatusReport, paint: Paint): string {
-  const names = storeNames(report.stores.map((store) => store.target));
-  const rows = report.stores.map((store): Cell[] => [
-    names.get(store.target) ?? store.target,
-    store.attention ? { text: 'attention', paint: paint.bad } : { text: 'fine', paint: paint.good },
-    store.facts === null ? '-' : formatCount(store.facts.fragments),
-    keyIndexOf(store),
-    store.facts === null ? '-' : describeIndexes(store.facts),
-    pendingOf(store),
-    describeVersions(store.facts?.versions ?? null),
-    store.openTasks.map((task) => `${task.kind} ${task.state}`).join(', ') || 'none',
-    store.facts === null ? 'never' : new Date(store.facts.numbersFrom ?? store.facts.observedAt).toISOString(),
-    store.because.join(' '),
+  const names = tableNames(report.tables.map((table) => table.target));
+  const rows = report.tables.map((table): Cell[] => [
+    names.get(table.target) ?? table.target,
+    table.attention ? { text: 'attention', paint: paint.bad } : { text: 'fine', paint: paint.good },
+    table.facts === null ? '-' : formatCount(table.facts.fragments),
+    keyIndexOf(table),
+    table.facts === null ? '-' : describeIndexes(table.facts),
+    pendingOf(table),
+    describeVersions(table.facts?.versions ?? null),
+    table.openTasks.map((task) => `${task.kind} ${task.state}`).join(', ') || 'none',
+    table.facts === null ? 'never' : new Date(table.facts.numbersFrom ?? table.facts.observedAt).toISOString(),
+    table.reasons.join(' '),
   ]);
   const paused = report.pauses.map(
     ({ scope, by, since, reason }) => `paused: ${scope ?? 'everything'}, since ${since} by ${by}: ${oneLine(reason)}\n`,
@@ -40,9 +40,9 @@ export function renderStatus(report: StatusReport, paint: Paint): string {
   return `${paused.join('')}${rows.length > 0 ? renderTable(COLUMNS, rows) : ''}`;
 }
 
-function keyIndexOf(store: Store): string {
-  const index = store.facts?.keyIndex;
-  if (store.facts === null) return '-';
+function keyIndexOf(table: Store): string {
+  const index = table.facts?.keyIndex;
+  if (table.facts === null) return '-';
   if (!index) return 'none';
   if (index.filesMissing) return `${index.kind}, its files are gone`;
   if (!index.exact) return `${index.kind}, not a BTree`;
@@ -52,8 +52,8 @@ function keyIndexOf(store: Store): string {
     : `${index.kind}, all rows`;
 }
 
-function pendingOf(store: Store): string {
-  const shards = store.facts?.wal?.shards;
+function pendingOf(table: Store): string {
+  const shards = table.facts?.wal?.shards;
   if (!shards) return '-';
   return formatCount(shards.reduce((total, shard) => total + shard.pendingGenerations, 0));
 }

@@ -13,17 +13,17 @@ export type Cell = string | { readonly text: string; readonly paint: (text: stri
  */
 export function renderTable(columns: readonly Column[], rows: readonly (readonly Cell[])[]): string {
   const titles: Cell[] = columns.map((column) => column.title);
-  const lines = [titles, ...rows].map((cells) => columns.map((_, index) => cellParts(cells[index] ?? '')));
+  const lines = [titles, ...rows].map((cells) => columns.map((_, index) => cellText(cells[index] ?? '')));
   const widths = columns.map((_, index) => Math.max(...lines.map((cells) => cells[index]?.text.length ?? 0)));
   return lines.map((cells) => `${renderLine(columns, widths, cells)}\n`).join('');
 }
 
-interface CellParts {
+interface CellText {
   readonly text: string;
   readonly paint: ((text: string) => string) | undefined;
 }
 
-function cellParts(cell: Cell): CellParts {
+function cellText(cell: Cell): CellText {
   const text = typeof cell === 'string' ? cell : cell.text;
   return { text: oneLine(text), paint: typeof cell === 'string' ? undefined : cell.paint };
 }
@@ -33,7 +33,7 @@ export function oneLine(text: string): string {
   return text.replace(/[\p{Cc}\s]+/gu, ' ').trim();
 }
 
-function renderLine(columns: readonly Column[], widths: readonly number[], cells: readonly CellParts[]): string {
+function renderLine(columns: readonly Column[], widths: readonly number[], cells: readonly CellText[]): string {
   const parts = cells.map(({ text, paint }, index) => {
     const fill = ' '.repeat((widths[index] ?? 0) - text.length);
     const shown = paint && text !== '' ? paint(text) : text;

@@ -1,5 +1,5 @@
 import type { TaskReport } from '../upkeep/reports.ts';
-import { formatBytes, formatCount, formatDuration, formatNumberOf, storeNames } from './format.ts';
+import { formatBytes, formatCount, formatDuration, formatNumberOf, tableNames } from './format.ts';
 import type { Paint } from './paint.ts';
 import { type Cell, type Column, renderTable } from './render-table.ts';
 
@@ -29,11 +29,11 @@ function describePruned(metrics: Readonly<Record<string, number>>): string {
 
 /** One line a task, in the order given. */
 export function renderTasks(tasks: readonly TaskReport[], paint: Paint): string {
-  const names = storeNames(tasks.map((task) => task.target));
+  const names = tableNames(tasks.map((task) => task.target));
   const columns: Column[] = [
     { title: 'task' },
     { title: 'kind' },
-    { title: 'store' },
+    { title: 'table' },
     { title: 'state' },
     { title: 'attempts', align: 'right' },
     { title: 'took', align: 'right' },

@@ -3,17 +3,17 @@ import type { DemoCheck, DemoFleet } from '../demo/fleet.ts';
 import type { ExplainReport, InspectReport, RunReport } from '../upkeep/reports.ts';
 import { inspectAll } from './commands/run.ts';
 import { EXIT, exitCodeForRun, hasFailed } from './exit-codes.ts';
-import { formatBytes, formatChange, formatCount, formatDuration, formatNumberOf, storeName } from './format.ts';
+import { formatBytes, formatChange, formatCount, formatDuration, formatNumberOf, tableName } from './format.ts';
 import type { Invocation } from './invocation.ts';
-import { renderBeforeAfter } from './render-stores.ts';
 import { oneLine } from './render-table.ts';
+import { renderBeforeAfter } from './render-tables.ts';
 import { describeOutcome } from './render-tasks.ts';
 import { useOwnTemporaryFolder } from './temporary-folder.ts';
 
 /** The folder of the demo, in the folder the command was started in. */
 export const DEMO_FOLDER = '.demo';
 
-/** Everything known about one demo store once the run is over. */
+/** Everything known about one demo table once the run is over. */
 interface Outcome {
   readonly checkBefore: DemoCheck;
   readonly check: DemoCheck;
@@ -23,7 +23,7 @@ interface Outcome {
 
 /**
  * Builds the demo fleet, maintains it once, and holds every row and search against what LanceDB reads.
- * Gives 0 only when every store is healed: rows and searches exact, a BTree and every other index over all rows, nothing pending
+ * Gives 0 only when every table is healed: rows and searches exact, a BTree and every other index over all rows, nothing pending
  * and nothing due.
  */
 export async function startDemo(invocation: Invocation): Promise<number> {
@@ -43,7 +43,7 @@ export async function startDemo(invocation: Invocation): Promise<number> {
     const outcomes = new Map<string, Outcome>();
     for (const [at, target] of targets.entries()) {
       const [check, checkBefore] = [checks[at], checksBefore[at]];
-      const after = report.stores.find((store) => store.target === target);
+      const after = report.tables.find((table) => table.target === target);
       if (check && checkBefore)
         outcomes.set(target, { checkBefore, check, after, explained: await upkeep.explain(target) });
     }
@@ -51,13 +51,13 @@ export async function startDemo(invocation: Invocation): Promise<number> {
     const sick = targets.filter((target) => ailmentsOf(outcomes.get(target)).length > 0);
     const took = formatDuration(performance.now() - began);
     if (sick.length === 0)
-      invocation.hint(`\nEvery store is healed, in ${took}. Your own folder: npm start -- <folder>`);
-    else invocation.hint(`\n${formatNumberOf(sick.length, 'store')} not healed after ${took}.`);
+      invocation.hint(`\nEvery table is healed, in ${took}. Your own folder: npm start -- <folder>`);
+    else invocation.hint(`\n${formatNumberOf(sick.length, 'table')} not healed after ${took}.`);
     return sick.length === 0 ? exitCodeForRun(report) : exitCodeForRun(report) || EXIT.failure;
   });
 }
 
-/** What still is wrong with a store; empty when it is healed. */
+/** What still is wrong with a table; empty when it is healed. */
 function ailmentsOf(outcome: Outcome | undefined): string[] {
   if (outcome?.after === undefined) return ['it could not be read'];
   const { check, explained, after } = outcome;
@@ -73,7 +73,7 @@ function ailmentsOf(outcome: Outcome | undefined): string[] {
   if (after.hold !== null) ailments.push('a hold is left');
   if (check.searches && check.searches.right < check.searches.asked) ailments.push('searches are answered wrongly');
   if (wal?.shards.some((shard) => shard.pendingGenerations > 0)) ailments.push('generations are still pending');
-  for (const verdict of explained.verdicts) if (verdict.due) ailments.push(`${verdict.rule} is due`);
+  for (const { rule, due } of explained.rules) if (due) ailments.push(`${rule} is due`);
   return ailments;
 }
 
@@ -85,25 +85,25 @@ function printOutcome(
   outcomes: ReadonlyMap<string, Outcome>,
 ): void {
   const { paint } = invocation;
-  const exact = (store: InspectReport): string => {
-    const check = outcomes.get(store.target)?.check;
+  const exact = (table: InspectReport): string => {
+    const check = outcomes.get(table.target)?.check;
     if (!check?.everything.exact || !check.baseOnly.exact || check.tagged?.exact === false) return 'wrong';
     return check.tagged === null ? 'as written' : `as written, ${check.tagged.tag} too`;
   };
-  const versions = (store: InspectReport): string => {
-    const was = before.find(({ target }) => target === store.target);
-    const counted = formatChange(was && countVersions(was), countVersions(store));
-    const bytes = bytesGivenBack(report, store.target);
+  const versions = (table: InspectReport): string => {
+    const was = before.find(({ target }) => target === table.target);
+    const counted = formatChange(was && countVersions(was), countVersions(table));
+    const bytes = bytesGivenBack(report, table.target);
     return bytes === 0 ? counted : `${counted}, ${formatBytes(bytes)} given back`;
   };
-  const searches = (store: InspectReport): string => {
-    const outcome = outcomes.get(store.target);
+  const searches = (table: InspectReport): string => {
+    const outcome = outcomes.get(table.target);
     return outcome === undefined
       ? '-'
       : formatChange(describeSearches(outcome.checkBefore), describeSearches(outcome.check));
   };
-  const healed = (store: InspectReport) =>
-    ailmentsOf(outcomes.get(store.target)).length === 0
+  const healed = (table: InspectReport) =>
+    ailmentsOf(outcomes.get(table.target)).length === 0
       ? { text: 'yes', paint: paint.good }
       : { text: 'no', paint: paint.bad };
   const columns = [
@@ -112,14 +112,14 @@ function printOutcome(
     { title: 'searches', cell: searches },
     { title: 'healed', cell: healed },
   ];
-  const inOrder = fleet.tables.flatMap(({ target }) => report.stores.filter((store) => store.target === target));
+  const inOrder = fleet.tables.flatMap(({ target }) => report.tables.filter((table) => table.target === target));
   invocation.print(`\n${renderBeforeAfter(before, inOrder, columns)}`);
   const failures = [
-    ...report.unreadable.map(({ target, error }) => `${storeName(target)}: ${error.code}: ${error.message}`),
-    ...report.tasks.filter(hasFailed).map((task) => `${task.kind} ${storeName(task.target)}: ${describeOutcome(task)}`),
+    ...report.unreadable.map(({ target, error }) => `${tableName(target)}: ${error.code}: ${error.message}`),
+    ...report.tasks.filter(hasFailed).map((task) => `${task.kind} ${tableName(task.target)}: ${describeOutcome(task)}`),
   ];
   for (const { target } of fleet.tables) {
-    for (const ailment of ailmentsOf(outcomes.get(target))) failures.push(`${storeName(target)}: ${ailment}`);
+    for (const ailment of ailmentsOf(outcomes.get(target))) failures.push(`${tableName(target)}: ${ailment}`);
   }
   if (failures.length > 0) invocation.print(`\nNot healed\n${failures.map((line) => `  ${oneLine(line)}\n`).join('')}`);
   invocation.print(`\nNext\n${fleet.tables.map(({ target }) => nextLine(outcomes.get(target)?.explained)).join('')}`);
@@ -129,7 +129,7 @@ function countVersions({ versions }: InspectReport): string {
   return versions === null ? '-' : formatCount(versions.count);
 }
 
-/** What prunes of this store removed from the disk. */
+/** What prunes of this table removed from the disk. */
 function bytesGivenBack({ tasks }: RunReport, target: string): number {
   const prunes = tasks.filter((task) => task.kind === 'Prune' && task.target === target);
   return prunes.reduce((sum, { result }) => sum + (result?.metrics.prune_bytes_removed ?? 0), 0);
@@ -141,10 +141,10 @@ function describeSearches({ searches }: DemoCheck): string {
   return right === asked ? 'right' : `${asked - right} of ${asked} wrong`;
 }
 
-/** What would be done next on a store, or what it waits for. */
+/** What would be done next on a table, or what it waits for. */
 function nextLine(explained: ExplainReport | undefined): string {
   if (explained === undefined) return '';
-  const name = storeName(explained.target);
+  const name = tableName(explained.target);
   const planned = explained.plan.map((request) => `${request.kind} (${request.reason ?? 'asked for'})`);
   const shards = explained.facts.wal?.shards ?? [];
   const merged = shards.reduce((total, shard) => total + shard.mergedGenerations, 0);

@@ -77,7 +77,7 @@ export const settingDefinitions: readonly SettingDefinition[] = [
     unit: 'count',
     default: '4',
     least: 1,
-    meaning: 'Merges that run at the same time, over all stores.',
+    meaning: 'Merges that run at the same time, over all tables.',
   },
   {
     name: 'COMPACT_CONCURRENCY',
@@ -85,7 +85,7 @@ export const settingDefinitions: readonly SettingDefinition[] = [
     unit: 'count',
     default: '10',
     least: 1,
-    meaning: 'Compactions that run at the same time on AWS, over all stores.',
+    meaning: 'Compactions that run at the same time on AWS, over all tables.',
   },
   {
     name: 'INDEX_ID_CONCURRENCY',
@@ -93,7 +93,7 @@ export const settingDefinitions: readonly SettingDefinition[] = [
     unit: 'count',
     default: '10',
     least: 1,
-    meaning: 'Builds of key indexes that run at the same time on AWS, over all stores.',
+    meaning: 'Builds of key indexes that run at the same time on AWS, over all tables.',
   },
   {
     name: 'OPTIMIZE_INDICES_CONCURRENCY',
@@ -101,7 +101,7 @@ export const settingDefinitions: readonly SettingDefinition[] = [
     unit: 'count',
     default: '4',
     least: 1,
-    meaning: 'Extensions of indexes that run at the same time on AWS, over all stores.',
+    meaning: 'Extensions of indexes that run at the same time on AWS, over all tables.',
   },
   {
     name: 'PRUNE_CONCURRENCY',
@@ -109,7 +109,7 @@ export const settingDefinitions: readonly SettingDefinition[] = [
     unit: 'count',
     default: '2',
     least: 1,
-    meaning: 'Prunings of versions that run at the same time on AWS, over all stores.',
+    meaning: 'Prunings of versions that run at the same time on AWS, over all tables.',
   },
   {
     name: 'MIN_FRAGMENTS',
@@ -117,7 +117,7 @@ export const settingDefinitions: readonly SettingDefinition[] = [
     unit: 'count',
     default: '16',
     least: 1,
-    meaning: 'A store is compacted from this many fragments that a compaction would really rewrite.',
+    meaning: 'A table is compacted from this many fragments that a compaction would really rewrite.',
   },
   {
     name: 'MERGE_WAL_MIN_GENERATIONS',
@@ -125,7 +125,7 @@ export const settingDefinitions: readonly SettingDefinition[] = [
     unit: 'count',
     default: '8',
     least: 1,
-    meaning: 'A merge is due from this many pending generations, over all shards of a store.',
+    meaning: 'A merge is due from this many pending generations, over all shards of a table.',
   },
   {
     name: 'MERGE_MAX_GENERATIONS',
@@ -169,7 +169,7 @@ export const settingDefinitions: readonly SettingDefinition[] = [
     default: '1073741824',
     least: 1,
     meaning:
-      'Bytes of fragments that one commit of a compaction rewrites at most. Above it the bounded way is taken instead of optimize().',
+      'Bytes of fragments that one commit of a compaction rewrites at most. Above it the bounded strategy is taken instead of optimize().',
   },
   {
     name: 'COMPACT_MAX_SOURCE_FRAGMENTS',
@@ -177,7 +177,7 @@ export const settingDefinitions: readonly SettingDefinition[] = [
     unit: 'count',
     default: '512',
     least: 2,
-    meaning: 'Fragments that one commit of the bounded way rewrites at most.',
+    meaning: 'Fragments that one commit of the bounded strategy rewrites at most.',
   },
   {
     name: 'TARGET_FRAGMENT_BYTES',
@@ -234,7 +234,7 @@ export const settingDefinitions: readonly SettingDefinition[] = [
     unit: 'count',
     default: '100',
     least: 1,
-    meaning: 'A store is pruned from this many versions that may go.',
+    meaning: 'A table is pruned from this many versions that may go.',
   },
   {
     name: 'PRUNE_MIN_BYTES',
@@ -242,7 +242,7 @@ export const settingDefinitions: readonly SettingDefinition[] = [
     unit: 'bytes',
     default: '268435456',
     least: 1,
-    meaning: 'A store is pruned from this many bytes that only old versions name.',
+    meaning: 'A table is pruned from this many bytes that only old versions name.',
   },
   {
     name: 'PRUNE_INTERVAL',
@@ -251,7 +251,7 @@ export const settingDefinitions: readonly SettingDefinition[] = [
     default: '86400',
     least: 1,
     meaning:
-      'A store is pruned when a version is this much older than the retention, however few and small old versions are.',
+      'A table is pruned when a version is this much older than the retention, however few and small old versions are.',
   },
   {
     name: 'COMPACTION_INTERVAL',
@@ -283,7 +283,7 @@ export const settingDefinitions: readonly SettingDefinition[] = [
     unit: 'count',
     default: '3',
     least: 1,
-    meaning: 'Failures of one kind on one store in a row, from which on it cools down (600 s, doubling to 6 h).',
+    meaning: 'Failures of one kind on one table in a row, from which on it cools down (600 s, doubling to 6 h).',
   },
   {
     name: 'TASK_HISTORY_DAYS',

@@ -30,7 +30,7 @@ const families = [
  * Refuses a name in the environment that can only be meant for a setting.
  * @throws UpkeepError `SETTING_UNKNOWN` (permanent), with the nearest name.
  */
-export function refuseTypos(
+export function assertKnownNames(
   environment: Readonly<Record<string, string | undefined>>,
   alsoKnown: readonly string[],
 ): void {
@@ -60,7 +60,7 @@ function nearestName(name: string, known: readonly string[]): { name: string; di
   return best;
 }
 
-/** Insertions, deletions, replacements and swaps of neighbouring letters. */
+/** Insertions, deletions, replacements and swaps of neighbouring dead letters. */
 function editDistance(left: string, right: string): number {
   const rows: number[][] = [Array.from({ length: right.length + 1 }, (_, column) => column)];
   const at = (row: number, column: number) => rows[row]?.[column] ?? 0;

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { Binary, Field, FixedSizeList, Float32, Int64, Schema, Utf8 } from 'apache-arrow';
 
-/** One row of a demo store. `value` changes with each revision of the row, so that a stale row is told from a fresh one. */
+/** One row of a demo table. `value` changes with each revision of the row, so that a stale row is told from a fresh one. */
 export interface DemoRow {
   readonly id: string | bigint;
   readonly value: bigint;
@@ -10,7 +10,7 @@ export interface DemoRow {
   readonly vector?: Iterable<number>;
 }
 
-/** What a store must read as, whatever was done to its files. */
+/** What a table must read as, whatever was done to its files. */
 export interface ExpectedRows {
   readonly rows: number;
   /** SHA-256 over the rows in order of their ids, every column, hexadecimal. */
@@ -31,15 +31,15 @@ export function seededNumbers(seed: string): () => number {
 }
 
 /** The row of this id at this revision: a name, a number and a short text that depend on nothing else. */
-export function demoRow(store: string, id: string | bigint, revision: number): DemoRow {
-  const next = seededNumbers(`${store}/${id}/${revision}`);
+export function demoRow(table: string, id: string | bigint, revision: number): DemoRow {
+  const next = seededNumbers(`${table}/${id}/${revision}`);
   const note = Array.from({ length: 6 }, () => WORDS[Math.floor(next() * WORDS.length)]).join(' ');
   return { id, value: BigInt(Math.floor(next() * 1_000_000_000)), note: `revision ${revision}: ${note}` };
 }
 
 /** A row of 50 to 100 KB that does not compress. */
-export function wideRow(store: string, id: string): DemoRow {
-  const next = seededNumbers(`${store}/${id}`);
+export function wideRow(table: string, id: string): DemoRow {
+  const next = seededNumbers(`${table}/${id}`);
   const pixels = Buffer.alloc(50_000 + Math.floor(next() * 50_000));
   for (let at = 0; at + 4 <= pixels.length; at += 4) pixels.writeUInt32LE(Math.floor(next() * 4_294_967_296), at);
   return { id, value: BigInt(pixels.length), pixels };
@@ -50,10 +50,10 @@ const DIMENSIONS = 16;
 export type SearchedRow = DemoRow & { readonly vector: readonly number[] };
 
 /** A row that people search: beside its note a vector that stands for it. */
-export function searchedRow(store: string, id: string): SearchedRow {
-  const next = seededNumbers(`${store}/${id}/vector`);
+export function searchedRow(table: string, id: string): SearchedRow {
+  const next = seededNumbers(`${table}/${id}/vector`);
   const vector = Array.from({ length: DIMENSIONS }, () => Math.fround(next() * 2 - 1));
-  return { ...demoRow(store, id, 0), vector };
+  return { ...demoRow(table, id, 0), vector };
 }
 
 export function searchedSchema(): Schema {

@@ -2,10 +2,10 @@ import { realpath } from 'node:fs/promises';
 import { join, resolve } from 'node:path';
 import { connect, type Table } from '@lancedb/lancedb';
 import { createFileObjectStore } from '../storage/file-object-store.ts';
+import { DEMO_TABLES } from './ailing-tables.ts';
 import { type DemoRow, digestRows, type ExpectedRows } from './content.ts';
 import { claimDemoDirectory, writeMarker } from './marker.ts';
 import { checkSearches, type Search, type SearchCheck } from './searches.ts';
-import { DEMO_STORES } from './stores.ts';
 import type { TaggedRows } from './tables.ts';
 
 export interface DemoTable {
@@ -52,27 +52,27 @@ export interface DemoCheck {
  */
 export async function buildDemoFleet(
   directory: string,
-  onStore: (name: string, ailment: string) => void = () => undefined,
+  onTable: (name: string, ailment: string) => void = () => undefined,
 ): Promise<DemoFleet> {
-  const names = DEMO_STORES.map((store) => store.name);
+  const names = DEMO_TABLES.map(({ name }) => name);
   await claimDemoDirectory(resolve(directory), names);
   const root = await realpath(directory);
   const connection = await connect(root);
   try {
     const tables: DemoTable[] = [];
-    for (const store of DEMO_STORES) {
-      onStore(store.name, store.ailment);
+    for (const table of DEMO_TABLES) {
+      onTable(table.name, table.ailment);
       const {
         searches = [],
         tagged = null,
         ...expected
-      } = await store.build(connection, (name) => createFileObjectStore(join(root, `${name}.lance`)));
-      const target = join(root, `${store.name}.lance`);
-      await store.age?.(target);
-      tables.push({ name: store.name, target, ailment: store.ailment, expected, searches, tagged });
+      } = await table.build(connection, (name) => createFileObjectStore(join(root, `${name}.lance`)));
+      const target = join(root, `${table.name}.lance`);
+      await table.age?.(target);
+      tables.push({ name: table.name, target, ailment: table.ailment, expected, searches, tagged });
     }
-    const stores = tables.map(({ name, expected }) => ({ name, rows: expected.rows, checksum: expected.checksum }));
-    await writeMarker(root, { madeBy: 'lance-upkeep demo', complete: true, stores });
+    const marked = tables.map(({ name, expected }) => ({ name, rows: expected.rows, checksum: expected.checksum }));
+    await writeMarker(root, { madeBy: 'lance-upkeep demo', complete: true, tables: marked });
     return { directory: root, tables };
   } finally {
     connection.close();

@@ -9,7 +9,7 @@ export const DEMO_MARKER = '.lance-upkeep-demo.json';
 const markerShape = z.object({
   madeBy: z.literal('lance-upkeep demo'),
   complete: z.boolean(),
-  stores: z.array(z.object({ name: z.string(), rows: z.number(), checksum: z.string() })),
+  tables: z.array(z.object({ name: z.string(), rows: z.number(), checksum: z.string() })),
 });
 
 /** `complete` is false while the fleet is being built, so that a demo that was cut off is remade, not trusted. */
@@ -37,7 +37,7 @@ export async function writeMarker(directory: string, marker: DemoMarker): Promis
  * Only names that a demo makes are removed; anything else in a marked folder stays.
  * @throws DEMO_DIRECTORY_NOT_EMPTY when it holds anything and no marker.
  */
-export async function claimDemoDirectory(directory: string, storeNames: readonly string[]): Promise<void> {
+export async function claimDemoDirectory(directory: string, tableNames: readonly string[]): Promise<void> {
   const present = await entriesOf(directory);
   if (present.length > 0 && (await readMarker(directory)) === undefined) {
     throw new UpkeepError(`${directory} is not empty and was not made by the demo, so nothing was written there.`, {
@@ -48,7 +48,7 @@ export async function claimDemoDirectory(directory: string, storeNames: readonly
     });
   }
   const ours = [
-    ...storeNames.map((name) => `${name}.lance`),
+    ...tableNames.map((name) => `${name}.lance`),
     '_lance_upkeep',
     'ledger.sqlite',
     'ledger.sqlite-wal',
@@ -57,7 +57,7 @@ export async function claimDemoDirectory(directory: string, storeNames: readonly
   // The marker goes last: a folder that is half cleared is still known as ours.
   for (const name of ours) await rm(join(directory, name), { recursive: true, force: true });
   await mkdir(directory, { recursive: true });
-  await writeMarker(directory, { madeBy: 'lance-upkeep demo', complete: false, stores: [] });
+  await writeMarker(directory, { madeBy: 'lance-upkeep demo', complete: false, tables: [] });
 }
 
 async function entriesOf(directory: string): Promise<string[]> {

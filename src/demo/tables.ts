@@ -6,18 +6,18 @@ import type { Search } from './searches.ts';
 /** The object store of the table with this name. */
 export type StorageFor = (name: string) => ObjectStore;
 
-/** One store of the demo: what is wrong with it, and how to make it so. */
-export interface DemoStore {
+/** One table of the demo: what is wrong with it, and how to make it so. */
+export interface DemoTable {
   readonly name: string;
   /** One line for the reader of the demo. */
   readonly ailment: string;
   /** Makes the table and gives what a right reader must see in it, before maintenance and after. */
   build(connection: Connection, storageFor: StorageFor): Promise<ExpectedContent>;
-  /** Sets the times of the table's files, where its ailment is one of age. A store on S3 cannot have it: nobody sets times there. */
+  /** Sets the times of the table's files, where its ailment is one of age. A table on S3 cannot have it: nobody sets times there. */
   age?(directory: string): Promise<void>;
 }
 
-/** What a store must read as, and where it has them, what its searches must answer and its tagged version must hold. */
+/** What a table must read as, and where it has them, what its searches must answer and its tagged version must hold. */
 export interface ExpectedContent extends ExpectedRows {
   readonly searches?: readonly Search[];
   readonly tagged?: TaggedRows;
@@ -34,8 +34,8 @@ export function textKey(number: number): string {
   return `k-${String(number).padStart(6, '0')}`;
 }
 
-export function span(store: string, first: number, count: number, revision = 0): DemoRow[] {
-  return Array.from({ length: count }, (_, offset) => demoRow(store, textKey(first + offset), revision));
+export function span(table: string, first: number, count: number, revision = 0): DemoRow[] {
+  return Array.from({ length: count }, (_, offset) => demoRow(table, textKey(first + offset), revision));
 }
 
 export async function createTable(

@@ -3,14 +3,14 @@ import type { SweepReport } from './sweep.ts';
 /** The stage under which every sweep reports what waits. */
 export const BACKLOG_STAGE = 'backlog';
 
-/** What waits to be merged, as numbers to alarm on: the worst of all stores, since one store is enough to hurt somebody. */
+/** What waits to be merged, as numbers to alarm on: the worst of all tables, since one table is enough to hurt somebody. */
 export interface Backlog extends Readonly<Record<string, number>> {
   readonly PendingGenerations: number;
   readonly PendingBytes: number;
   /** Age of the oldest generation that is not in its base table. */
   readonly OldestPendingMs: number;
   readonly MostPendingOfShard: number;
-  readonly MostPendingOfStore: number;
+  readonly MostPendingOfTable: number;
   readonly SmallFragments: number;
   /** Rows outside of the index that lacks the most of them. */
   readonly MostRowsOutsideIndex: number;
@@ -20,31 +20,31 @@ export interface Backlog extends Readonly<Record<string, number>> {
   readonly HoldsLeft: number;
 }
 
-/** @example backlogOf(report, clock.now()).MostPendingOfStore // 6000: 20 shards of 300 generations each */
-export function backlogOf({ stores, holdsLeft }: Pick<SweepReport, 'stores' | 'holdsLeft'>, now: number): Backlog {
+/** @example backlogOf(report, clock.now()).MostPendingOfTable // 6000: 20 shards of 300 generations each */
+export function backlogOf({ tables, holdsLeft }: Pick<SweepReport, 'tables' | 'holdsLeft'>, now: number): Backlog {
   const sums = { PendingGenerations: 0, PendingBytes: 0, SmallFragments: 0 };
   const worst = {
     OldestPendingMs: 0,
     MostPendingOfShard: 0,
-    MostPendingOfStore: 0,
+    MostPendingOfTable: 0,
     MostRowsOutsideIndex: 0,
     OldestOutsideIndexMs: 0,
   };
-  for (const { wal, compactableFragments, indexes } of stores) {
+  for (const { wal, compactableFragments, indexes } of tables) {
     for (const { rowsOutside, outsideSince } of indexes) {
       worst.MostRowsOutsideIndex = Math.max(worst.MostRowsOutsideIndex, rowsOutside);
       if (outsideSince !== null) worst.OldestOutsideIndexMs = Math.max(worst.OldestOutsideIndexMs, now - outsideSince);
     }
-    let ofStore = 0;
+    let ofTable = 0;
     for (const { pendingGenerations, pendingBytes, oldestPending } of wal?.shards ?? []) {
-      ofStore += pendingGenerations;
+      ofTable += pendingGenerations;
       sums.PendingBytes += pendingBytes;
       worst.MostPendingOfShard = Math.max(worst.MostPendingOfShard, pendingGenerations);
       if (oldestPending !== null) worst.OldestPendingMs = Math.max(worst.OldestPendingMs, now - oldestPending);
     }
-    sums.PendingGenerations += ofStore;
+    sums.PendingGenerations += ofTable;
     sums.SmallFragments += compactableFragments;
-    worst.MostPendingOfStore = Math.max(worst.MostPendingOfStore, ofStore);
+    worst.MostPendingOfTable = Math.max(worst.MostPendingOfTable, ofTable);
   }
   return { ...sums, ...worst, HoldsLeft: holdsLeft.length };
 }

@@ -1,8 +1,8 @@
 import type { Health } from '../tasks/task.ts';
-import type { StoreFacts } from './facts.ts';
+import type { TableFacts } from './facts.ts';
 
 /** Failures whose cause an observation can see: true when it is there no longer. */
-const GONE: Readonly<Record<string, (facts: StoreFacts, failedAt: number) => boolean>> = {
+const GONE: Readonly<Record<string, (facts: TableFacts, failedAt: number) => boolean>> = {
   KEY_INDEX_MISSING: ({ keyIndex }) => keyIndex?.exact === true && !keyIndex.filesMissing,
   INDEX_FILES_MISSING: ({ keyIndex, error, filesCheckedAt = 0 }, at) =>
     filesCheckedAt > at && !keyIndex?.filesMissing && error?.code !== 'INDEX_FILES_MISSING',
@@ -17,7 +17,7 @@ const GONE: Readonly<Record<string, (facts: StoreFacts, failedAt: number) => boo
  * True when what a kind failed for last is mended by what was observed since. Then nothing speaks for waiting: neither a cooldown nor
  * that the table has no newer version.
  */
-export function isCauseGone(health: Health | undefined, facts: StoreFacts | undefined): boolean {
+export function isCauseGone(health: Health | undefined, facts: TableFacts | undefined): boolean {
   const failure = health?.streak ? health.lastFailure : undefined;
   if (failure === undefined || facts === undefined || facts.numbersFrom !== undefined) return false;
   return facts.observedAt > failure.at && GONE[failure.error.code]?.(facts, failure.at) === true;
@@ -26,7 +26,7 @@ export function isCauseGone(health: Health | undefined, facts: StoreFacts | unde
 /** True when a task missed files of an index and nobody has looked for them since. */
 export function wantsLookAtFiles(
   health: Readonly<Partial<Record<string, Health>>>,
-  { filesCheckedAt = 0 }: StoreFacts,
+  { filesCheckedAt = 0 }: TableFacts,
 ): boolean {
   return Object.values(health).some((one) => {
     const failure = one?.streak ? one.lastFailure : undefined;

@@ -1,6 +1,6 @@
 import { OTHER_COLUMN } from '../lance/key-index.ts';
-import type { IndexFacts, StoreFacts } from './facts.ts';
-import type { DemandInput, Verdict } from './verdict.ts';
+import type { IndexFacts, TableFacts } from './facts.ts';
+import type { DemandInput, RuleResult } from './rule-result.ts';
 import { count, duration, percent } from './wording.ts';
 
 /** An index that could not be extended is tried again after this long, or as soon as it was built anew. */
@@ -10,7 +10,7 @@ const TRY_AGAIN_MS = 24 * 3_600_000;
  * The rules that ask for an OptimizeIndices: rows outside of any index but the key's own, which has rules of its own; merged
  * generations that wait for an index; a hold that was left behind.
  */
-export function indexVerdicts(facts: StoreFacts, input: DemandInput): readonly Verdict[] {
+export function indexResults(facts: TableFacts, input: DemandInput): readonly RuleResult[] {
   const { keyIndex } = facts;
   // An IndexId also replaces an index of another kind in its place; one that only has its name is like any other.
   const ofKey = keyIndex === null || keyIndex.kind === OTHER_COLUMN ? undefined : keyIndex.name;
@@ -31,7 +31,7 @@ export function indexVerdicts(facts: StoreFacts, input: DemandInput): readonly V
 }
 
 /** Names of indexes that the last OptimizeIndices could not extend, and that nobody has repaired since. */
-export function brokenIndexes({ indexes }: StoreFacts, { health, now }: Pick<DemandInput, 'health' | 'now'>): string[] {
+export function brokenIndexes({ indexes }: TableFacts, { health, now }: Pick<DemandInput, 'health' | 'now'>): string[] {
   const last = health.OptimizeIndices?.lastSuccess;
   if (last?.problems === undefined || now - last.at >= TRY_AGAIN_MS) return [];
   const behind = new Set(indexes.filter(({ rowsOutside }) => rowsOutside > 0).map(({ name }) => name));
@@ -42,11 +42,11 @@ export function brokenIndexes({ indexes }: StoreFacts, { health, now }: Pick<Dem
 const MANY_SEGMENTS = 32;
 
 /** Indexes that are worth a new build by their owner, who alone knows their parameters. */
-export function manySegments({ indexes }: Pick<StoreFacts, 'indexes'>): readonly IndexFacts[] {
+export function manySegments({ indexes }: Pick<TableFacts, 'indexes'>): readonly IndexFacts[] {
   return indexes.filter(({ segments }) => segments >= MANY_SEGMENTS);
 }
 
-function rows(indexes: readonly IndexFacts[], settled: boolean, aside: string, { settings }: DemandInput): Verdict {
+function rows(indexes: readonly IndexFacts[], settled: boolean, aside: string, { settings }: DemandInput): RuleResult {
   const threshold = settings.indexMaxRowsOutside;
   const worst = worstOf(indexes);
   const value = worst?.rowsOutside ?? 0;
@@ -57,17 +57,17 @@ function rows(indexes: readonly IndexFacts[], settled: boolean, aside: string, {
     value,
     unit: 'rows',
     due: value >= threshold && !settled,
-    because: `${outside(worst)} (due from ${count(threshold, 'row')})${aside}.`,
+    reason: `${outside(worst)} (due from ${count(threshold, 'row')})${aside}.`,
   };
 }
 
 function share(
   indexes: readonly IndexFacts[],
-  facts: StoreFacts,
+  facts: TableFacts,
   settled: boolean,
   aside: string,
   { settings }: DemandInput,
-): Verdict {
+): RuleResult {
   const threshold = settings.indexMaxPercentOutside / 100;
   const worst = worstOf(indexes);
   const value = facts.rows === 0 ? 0 : (worst?.rowsOutside ?? 0) / facts.rows;
@@ -78,12 +78,12 @@ function share(
     value,
     unit: 'share',
     due: value > 0 && value >= threshold && !settled,
-    because: `${percent(value)} of the rows are outside of ${worst?.name ?? 'any index'} (due from ${percent(threshold)})${aside}.`,
+    reason: `${percent(value)} of the rows are outside of ${worst?.name ?? 'any index'} (due from ${percent(threshold)})${aside}.`,
   };
 }
 
 /** A tail: fewer rows than a pass is worth. Due in the sweep of the tails, and in any sweep once it is old enough. */
-function tail(indexes: readonly IndexFacts[], settled: boolean, aside: string, input: DemandInput): Verdict {
+function tail(indexes: readonly IndexFacts[], settled: boolean, aside: string, input: DemandInput): RuleResult {
   const interval = input.settings.indexTailIntervalMs;
   const behind = indexes.filter(({ rowsOutside }) => rowsOutside > 0);
   const since = behind.flatMap(({ outsideSince }) => outsideSince ?? []);
@@ -98,14 +98,14 @@ function tail(indexes: readonly IndexFacts[], settled: boolean, aside: string, i
     value: behind.length,
     unit: 'indexes',
     due: behind.length >= 1 && !settled && (ofTails || age >= interval),
-    because:
+    reason:
       behind.length === 0
         ? `Every index covers every row${aside}.`
         : `${named}: rows outside since ${duration(age)} at least (${when})${aside}.`,
   };
 }
 
-function catchUp(indexes: readonly IndexFacts[], settled: boolean, { sweep }: DemandInput): Verdict {
+function catchUp(indexes: readonly IndexFacts[], settled: boolean, { sweep }: DemandInput): RuleResult {
   const waiting = indexes.filter(({ generationsBehind }) => generationsBehind > 0);
   const most = Math.max(0, ...waiting.map(({ generationsBehind }) => generationsBehind));
   const named = waiting.map(({ name }) => name).join(', ');
@@ -116,14 +116,14 @@ function catchUp(indexes: readonly IndexFacts[], settled: boolean, { sweep }: De
     value: most,
     unit: 'generations',
     due: most >= 1 && !settled && sweep !== 'compaction',
-    because:
+    reason:
       most === 0
         ? 'No merged generation waits for an index.'
         : `${count(most, 'merged generation')} cannot be removed before ${named} has caught up.`,
   };
 }
 
-function holdLeft({ hold }: StoreFacts, { now }: DemandInput): Verdict {
+function holdLeft({ hold }: TableFacts, { now }: DemandInput): RuleResult {
   return {
     rule: 'hold-left',
     kind: 'OptimizeIndices',
@@ -131,7 +131,7 @@ function holdLeft({ hold }: StoreFacts, { now }: DemandInput): Verdict {
     value: hold === null ? 0 : 1,
     unit: 'indexes',
     due: hold !== null,
-    because:
+    reason:
       hold === null
         ? 'No hold keeps compaction off fragments.'
         : `A hold of ${duration(now - hold.createdAt)} ago keeps compaction off ${count(hold.heldFragments, 'fragment')}.`,

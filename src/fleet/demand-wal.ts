@@ -1,9 +1,9 @@
-import type { ShardFacts, StoreFacts } from './facts.ts';
-import type { DemandInput, Verdict } from './verdict.ts';
+import type { ShardFacts, TableFacts } from './facts.ts';
+import type { DemandInput, RuleResult } from './rule-result.ts';
 import { count, duration, size } from './wording.ts';
 
 /** The rules that ask for a MergeWal. Generations behind a missing one count for none of them: merging would only fail. */
-export function walVerdicts(facts: StoreFacts, input: DemandInput): readonly Verdict[] {
+export function walResults(facts: TableFacts, input: DemandInput): readonly RuleResult[] {
   if (facts.wal === null) return [];
   const { shards } = facts.wal;
   const whole = shards.filter((shard) => shard.missingGeneration === null);
@@ -23,7 +23,7 @@ export function walVerdicts(facts: StoreFacts, input: DemandInput): readonly Ver
   ];
 }
 
-function pending(value: number, shards: number, aside: string, { settings }: DemandInput): Verdict {
+function pending(value: number, shards: number, aside: string, { settings }: DemandInput): RuleResult {
   const threshold = settings.mergeWalMinGenerations;
   return {
     rule: 'wal-pending',
@@ -32,11 +32,11 @@ function pending(value: number, shards: number, aside: string, { settings }: Dem
     value,
     unit: 'generations',
     due: value >= threshold,
-    because: `${count(value, 'generation')} pending in ${count(shards, 'shard')} (due from ${threshold})${aside}.`,
+    reason: `${count(value, 'generation')} pending in ${count(shards, 'shard')} (due from ${threshold})${aside}.`,
   };
 }
 
-function bytes(value: number, aside: string, { settings }: DemandInput): Verdict {
+function bytes(value: number, aside: string, { settings }: DemandInput): RuleResult {
   const threshold = settings.mergeMaxBytes;
   return {
     rule: 'wal-bytes',
@@ -45,12 +45,12 @@ function bytes(value: number, aside: string, { settings }: DemandInput): Verdict
     value,
     unit: 'bytes',
     due: value >= threshold,
-    because: `${size(value)} pending in generations (due from ${size(threshold)})${aside}.`,
+    reason: `${size(value)} pending in generations (due from ${size(threshold)})${aside}.`,
   };
 }
 
 /** A tail: fewer generations than a merge is worth. Due in the sweep of the tails, and in any sweep once it is old enough. */
-function tail(value: number, shards: readonly ShardFacts[], aside: string, input: DemandInput): Verdict {
+function tail(value: number, shards: readonly ShardFacts[], aside: string, input: DemandInput): RuleResult {
   const interval = input.settings.mergeWalTailIntervalMs;
   const flushed = shards.flatMap((shard) =>
     shard.pendingGenerations > shard.blockedGenerations ? (shard.oldestPending ?? []) : [],
@@ -67,12 +67,11 @@ function tail(value: number, shards: readonly ShardFacts[], aside: string, input
     value,
     unit: 'generations',
     due: value >= 1 && (ofTails || old),
-    because:
-      value === 0 ? `No tail waits${aside}.` : `${count(value, 'generation')} pending${since} (${when})${aside}.`,
+    reason: value === 0 ? `No tail waits${aside}.` : `${count(value, 'generation')} pending${since} (${when})${aside}.`,
   };
 }
 
-function garbage(shards: readonly ShardFacts[], { settings }: DemandInput): Verdict {
+function garbage(shards: readonly ShardFacts[], { settings }: DemandInput): RuleResult {
   const value = shards.filter((shard) => shard.garbageDue).length;
   const merged = sum(shards, (shard) => shard.mergedGenerations);
   return {
@@ -82,11 +81,11 @@ function garbage(shards: readonly ShardFacts[], { settings }: DemandInput): Verd
     value,
     unit: 'shards',
     due: value >= 1,
-    because: sentenceOfGarbage(merged, value, duration(settings.generationRetentionMs)),
+    reason: messageOfGarbage(merged, value, duration(settings.generationRetentionMs)),
   };
 }
 
-function sentenceOfGarbage(merged: number, dueShards: number, retention: string): string {
+function messageOfGarbage(merged: number, dueShards: number, retention: string): string {
   if (merged === 0) return 'No merged generation waits to be removed.';
   const listed = `${count(merged, 'merged generation')} still listed`;
   if (dueShards === 0) return `${listed}, within the retention of ${retention} or until all indexes have caught up.`;

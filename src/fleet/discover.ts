@@ -19,7 +19,7 @@ export interface Discovery {
  * The tables under a root, in key order: every `<name>.lance/` that holds `_versions/`, and every table of a directory namespace, at any
  * depth, but never inside of another table or of this product's own folder. One listing per folder and one per table.
  */
-export async function discoverStores(root: ObjectStore): Promise<Discovery> {
+export async function discoverTables(root: ObjectStore): Promise<Discovery> {
   const discovery = await discoverCandidates(root);
   const targets: string[] = [];
   const failed = [...discovery.failed];

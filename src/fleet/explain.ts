@@ -2,11 +2,11 @@ import type { Settings } from '../config.ts';
 import type { ObjectStore } from '../lance/object-store.ts';
 import type { Clock } from '../tasks/ports.ts';
 import type { Task } from '../tasks/task.ts';
-import { demand, type Verdict } from './demand.ts';
-import type { StoreFacts } from './facts.ts';
+import { demand, type RuleResult } from './demand.ts';
+import type { TableFacts } from './facts.ts';
 import { observe } from './observe.ts';
 import { type PlannedRequest, plan } from './plan.ts';
-import { because, needsAttention } from './reasons.ts';
+import { needsAttention, reasons } from './reasons.ts';
 import type { FleetLedger } from './sweep-ledger.ts';
 
 export interface ExplainOptions {
@@ -20,17 +20,17 @@ export interface ExplainOptions {
 }
 
 export interface Explanation {
-  readonly facts: StoreFacts;
-  readonly verdicts: readonly Verdict[];
+  readonly facts: TableFacts;
+  readonly results: readonly RuleResult[];
   /** What the next sweep would ask for. */
   readonly plan: readonly PlannedRequest[];
   readonly openTasks: readonly Task[];
-  readonly because: readonly string[];
+  readonly reasons: readonly string[];
   readonly attention: boolean;
 }
 
 /**
- * Looks at one store as a sweep would, and writes nothing: every rule with its value, what would be asked for, and why what is
+ * Looks at one table as a sweep would, and writes nothing: every rule with its value, what would be asked for, and why what is
  * open does not run. Errors: those of observe().
  */
 export async function explain(options: ExplainOptions): Promise<Explanation> {
@@ -42,18 +42,18 @@ export async function explain(options: ExplainOptions): Promise<Explanation> {
 }
 
 export interface StoredExplanation extends Omit<Explanation, 'facts' | 'plan'> {
-  /** Undefined when the store was never read. */
-  readonly facts: StoreFacts | undefined;
+  /** Undefined when the table was never read. */
+  readonly facts: TableFacts | undefined;
 }
 
-/** The same from the facts that the last sweep kept, without a look at the store: for lists of many stores. */
+/** The same from the facts that the last sweep kept, without a look at the table: for lists of many tables. */
 export async function explainStored(
-  options: Omit<ExplainOptions, 'store'> & { readonly facts: StoreFacts | undefined },
+  options: Omit<ExplainOptions, 'store'> & { readonly facts: TableFacts | undefined },
 ): Promise<StoredExplanation> {
   const { clock, settings, lifecycle, target, facts } = options;
   const ledger = await readLedger(lifecycle, target);
-  const { verdicts, because: sentences, attention } = judge({ facts, settings, now: clock.now(), ...ledger });
-  return { facts, verdicts, because: sentences, attention, openTasks: ledger.openTasks };
+  const { results, reasons: messages, attention } = judge({ facts, settings, now: clock.now(), ...ledger });
+  return { facts, results, reasons: messages, attention, openTasks: ledger.openTasks };
 }
 
 type LedgerView = Awaited<ReturnType<typeof readLedger>>;
@@ -67,13 +67,13 @@ async function readLedger(lifecycle: FleetLedger, target: string) {
   return { openTasks, health, lease };
 }
 
-function judge(input: LedgerView & { facts: StoreFacts | undefined; settings: Settings; now: number }) {
+function judge(input: LedgerView & { facts: TableFacts | undefined; settings: Settings; now: number }) {
   const { facts } = input;
-  const verdicts = facts === undefined ? [] : demand(facts, input);
+  const results = facts === undefined ? [] : demand(facts, input);
   const requests =
     facts === undefined
       ? []
-      : plan(facts.target, verdicts, { ...input, facts, versionTimestamp: facts.versionTimestamp });
-  const sentences = because({ ...input, verdicts, plan: requests });
-  return { verdicts, plan: requests, because: sentences, attention: needsAttention(input) };
+      : plan(facts.target, results, { ...input, facts, versionTimestamp: facts.versionTimestamp });
+  const messages = reasons({ ...input, results, plan: requests });
+  return { results, plan: requests, reasons: messages, attention: needsAttention(input) };
 }

@@ -1,9 +1,9 @@
 import type { ErrorRecord } from '../errors.ts';
 
-/** What one observation of a store read. Times in epoch milliseconds, sizes in bytes. */
-export interface StoreFacts {
+/** What one observation of a table read. Times in epoch milliseconds, sizes in bytes. */
+export interface TableFacts {
   readonly target: string;
-  /** When the store was looked at; with `numbersFrom`, when that was tried in vain. */
+  /** When the table was looked at; with `numbersFrom`, when that was tried in vain. */
   readonly observedAt: number;
   /** Set when the last look failed: the numbers are those of this earlier time, and `error` says why. */
   readonly numbersFrom?: number;
@@ -48,7 +48,7 @@ export interface VersionFacts {
   readonly prunable: number;
   /** What pruning would free at least: a sample of old manifests tells. */
   readonly prunableBytes: number;
-  /** When the oldest version was committed, by the store's clock. */
+  /** When the oldest version was committed, by the object store's clock. */
   readonly oldest: number;
   /** The same of the oldest version that may go. */
   readonly oldestPrunable: number | null;

@@ -1,4 +1,4 @@
-/** The line that every plane writes for a hold that no running task can have placed. */
+/** The line that embedded and deployed writes for a hold that no running task can have placed. */
 export function holdLeft(createdAt: number): { readonly code: 'HOLD_LEFT'; readonly message: string } {
   const since = createdAt === 0 ? '' : ` since ${new Date(createdAt).toISOString()}`;
   return {

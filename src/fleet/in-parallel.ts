@@ -10,7 +10,7 @@ export async function inParallel<Item, Result>(
   const results: Result[] = new Array(items.length);
   const entries = items.entries();
   let failed: { error: unknown } | undefined;
-  const lane = async () => {
+  const worker = async () => {
     for (const [index, item] of entries) {
       if (failed) return;
       try {
@@ -20,7 +20,7 @@ export async function inParallel<Item, Result>(
       }
     }
   };
-  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, lane));
+  await Promise.all(Array.from({ length: Math.min(limit, items.length) }, worker));
   if (failed) throw failed.error;
   return results;
 }

@@ -3,7 +3,7 @@ import type { TableManifest } from '../lance/manifest.ts';
 import { indexFilesMissing, missingDataFiles, missingIndexFiles, tableFilesMissing } from '../lance/missing-files.ts';
 import { readNewestManifest } from '../lance/newest.ts';
 import type { ObjectStore } from '../lance/object-store.ts';
-import type { IndexFacts, StoreFacts } from './facts.ts';
+import type { IndexFacts, TableFacts } from './facts.ts';
 
 /**
  * Adds to the facts what became of the files of the indexes: one listing, so only where a look lists anyway. The key's own index is built
@@ -12,8 +12,8 @@ import type { IndexFacts, StoreFacts } from './facts.ts';
 export async function withIndexFiles(
   store: ObjectStore,
   manifest: TableManifest,
-  facts: StoreFacts,
-): Promise<StoreFacts> {
+  facts: TableFacts,
+): Promise<TableFacts> {
   const missing = await missingIndexFiles(store, manifest);
   const checked = { ...facts, filesCheckedAt: facts.observedAt };
   if (missing.size === 0) return checked;
@@ -30,12 +30,12 @@ export async function withIndexFiles(
   };
 }
 
-function coveringNothing(keyIndex: NonNullable<StoreFacts['keyIndex']>, facts: StoreFacts): StoreFacts['keyIndex'] {
+function coveringNothing(keyIndex: NonNullable<TableFacts['keyIndex']>, facts: TableFacts): TableFacts['keyIndex'] {
   const { fragments, rows } = facts;
   return { ...keyIndex, filesMissing: true, coveredFragments: 0, uncoveredFragments: fragments, unindexedRows: rows };
 }
 
-function indexCoveringNothing(index: IndexFacts, { rows, fragments, observedAt }: StoreFacts): IndexFacts {
+function indexCoveringNothing(index: IndexFacts, { rows, fragments, observedAt }: TableFacts): IndexFacts {
   return {
     ...index,
     filesMissing: true,
@@ -47,7 +47,7 @@ function indexCoveringNothing(index: IndexFacts, { rows, fragments, observedAt }
 }
 
 /** Adds the error of lost data or deletion files: lists both folders whole, so only where a person asks about one table. */
-export async function withDataFiles(store: ObjectStore, facts: StoreFacts): Promise<StoreFacts> {
+export async function withDataFiles(store: ObjectStore, facts: TableFacts): Promise<TableFacts> {
   const manifest = await readNewestManifest(store);
   if (manifest?.version !== facts.version || facts.error !== undefined) return facts;
   const lost = await missingDataFiles(store, manifest);

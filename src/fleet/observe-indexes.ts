@@ -2,7 +2,7 @@ import { readsGenerations } from '../lance/collectable.ts';
 import { holdIn } from '../lance/hold.ts';
 import { indexCoverage } from '../lance/index-coverage.ts';
 import type { TableManifest } from '../lance/manifest.ts';
-import type { IndexFacts, ShardFacts, StoreFacts } from './facts.ts';
+import type { IndexFacts, ShardFacts, TableFacts } from './facts.ts';
 
 /**
  * What the manifest tells of every index, and how long rows have been outside of it: since the version that was the newest
@@ -11,7 +11,7 @@ import type { IndexFacts, ShardFacts, StoreFacts } from './facts.ts';
 export function observeIndexes(
   manifest: TableManifest,
   shards: readonly ShardFacts[],
-  previous: StoreFacts | undefined,
+  previous: TableFacts | undefined,
 ): readonly IndexFacts[] {
   return indexCoverage(manifest).map((index): IndexFacts => {
     const { name, kind, columns, segments, rowsOutside, uncoveredFragments, bytes, outside } = index;
@@ -33,7 +33,7 @@ export function observeIndexes(
   });
 }
 
-export function holdFacts(manifest: TableManifest): StoreFacts['hold'] {
+export function holdFacts(manifest: TableManifest): TableFacts['hold'] {
   const hold = holdIn(manifest);
   return hold === undefined ? null : { createdAt: hold.createdAt, heldFragments: hold.fragments.size };
 }

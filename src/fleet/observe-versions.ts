@@ -4,7 +4,7 @@ import { type ListedVersion, listVersions } from '../lance/list-versions.ts';
 import type { TableManifest } from '../lance/manifest.ts';
 import type { ObjectStore } from '../lance/object-store.ts';
 import { type Reference, referencesOf } from '../lance/references.ts';
-import { judgeVersions, retentionRule, type VersionVerdicts } from '../lance/retained-versions.ts';
+import { decideRetention, retentionRule, type VersionRetention } from '../lance/retained-versions.ts';
 import { readTags } from '../lance/tags.ts';
 import { visitReferences } from '../lance/visit-manifests.ts';
 import type { VersionFacts } from './facts.ts';
@@ -62,16 +62,16 @@ async function measure(
   };
   try {
     const rule = retentionRule(settings, cleanupConfigOf(manifest), now);
-    const untagged = judgeVersions(versions, new Set(), rule);
+    const untagged = decideRetention(versions, new Set(), rule);
     // Tags only ever keep more: where nothing may go without them, they need not be read.
     const tags = untagged.prunable.length === 0 ? [] : await readTags(store);
-    const verdicts = judgeVersions(versions, new Set(tags.map(({ version }) => version)), rule);
+    const results = decideRetention(versions, new Set(tags.map(({ version }) => version)), rule);
     return {
       ...facts,
-      prunable: verdicts.prunable.length,
-      prunableBytes: await freedAtLeast(store, manifest, versions, verdicts),
-      oldestPrunable: verdicts.prunable[0]?.modified ?? null,
-      nextPrunableAt: verdicts.nextPrunableAt,
+      prunable: results.prunable.length,
+      prunableBytes: await freedAtLeast(store, manifest, versions, results),
+      oldestPrunable: results.prunable[0]?.modified ?? null,
+      nextPrunableAt: results.nextPrunableAt,
       retentionMs: rule.retentionMs,
     };
   } catch (error) {
@@ -89,7 +89,7 @@ async function freedAtLeast(
   store: ObjectStore,
   manifest: TableManifest,
   versions: readonly ListedVersion[],
-  { prunable, retained }: VersionVerdicts,
+  { prunable, retained }: VersionRetention,
 ): Promise<number> {
   if (prunable.length === 0) return 0;
   const { sampled, neighbours } = sampleOf(prunable, versions, retained, manifest.version);

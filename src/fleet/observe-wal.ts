@@ -8,7 +8,7 @@ import type { ObjectStore } from '../lance/object-store.ts';
 import { type Generation, generationPrefix, listShards, readNewestShardManifest } from '../lance/shards.ts';
 import type { ShardFacts } from './facts.ts';
 import { inParallel } from './in-parallel.ts';
-import { nestedStore } from './nested-store.ts';
+import { nestedTable } from './nested-table.ts';
 import { permanentErrorIn } from './permanent-error.ts';
 
 export interface WalFacts {
@@ -109,7 +109,7 @@ async function measure(
   const { physicalRows, inMemoryBytes } = generation;
   if (physicalRows !== undefined && inMemoryBytes !== undefined) return { rows: physicalRows, bytes: inMemoryBytes };
   const prefix = generationPrefix(shardId, generation);
-  const manifest = present.has(prefix) ? await readNewestManifest(nestedStore(store, prefix)) : undefined;
+  const manifest = present.has(prefix) ? await readNewestManifest(nestedTable(store, prefix)) : undefined;
   return {
     rows: physicalRows ?? manifest?.physicalRows ?? 0,
     bytes: inMemoryBytes ?? manifest?.dataBytes ?? 0,

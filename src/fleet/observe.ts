@@ -7,7 +7,7 @@ import { findNewestVersion, readNewestManifest } from '../lance/newest.ts';
 import type { ObjectStore } from '../lance/object-store.ts';
 import { compactableFragments, isSmall, planPass } from '../lance/rewrite-prediction.ts';
 import { assertReadable, assertWritable } from '../lance/support.ts';
-import type { KeyIndexFacts, StoreFacts } from './facts.ts';
+import type { KeyIndexFacts, TableFacts } from './facts.ts';
 import { withIndexFiles } from './observe-files.ts';
 import { holdFacts, observeIndexes } from './observe-indexes.ts';
 import { type ObserveVersionsSettings, observeVersions } from './observe-versions.ts';
@@ -24,11 +24,11 @@ export type ObserveSettings = Pick<
 const hour = 3_600_000;
 
 /**
- * Reads what a store needs from its manifests alone: two small reads for an idle table without a MemWAL. The MemWAL is counted each
+ * Reads what a table needs from its manifests alone: two small reads for an idle table without a MemWAL. The MemWAL is counted each
  * time, whether or not the base version moved, since flushes never move it.
  * `previous` spares the listing: the next version's key is computable. Once an hour the listing decides anyway, since a tag can keep
  * the remembered version alive after its successors were pruned.
- * @throws UpkeepError TABLE_NOT_FOUND, MANIFEST_UNREADABLE, MANIFEST_UNSUPPORTED (permanent), and whatever the store throws.
+ * @throws UpkeepError TABLE_NOT_FOUND, MANIFEST_UNREADABLE, MANIFEST_UNSUPPORTED (permanent), and whatever the object store throws.
  *   Damage in one shard does not throw: it is in `error`, the rest is observed.
  */
 export async function observe(
@@ -36,8 +36,8 @@ export async function observe(
   target: string,
   settings: ObserveSettings,
   now: number,
-  previous?: StoreFacts,
-): Promise<StoreFacts> {
+  previous?: TableFacts,
+): Promise<TableFacts> {
   const facts = await lookOnce(store, target, settings, now, previous);
   const missing = facts.error?.code === 'GENERATION_MISSING' || facts.error?.code === 'INDEX_FILES_MISSING';
   if (!missing && facts.keyIndex?.filesMissing === undefined) return facts;
@@ -51,8 +51,8 @@ async function lookOnce(
   target: string,
   settings: ObserveSettings,
   now: number,
-  previous?: StoreFacts,
-): Promise<StoreFacts> {
+  previous?: TableFacts,
+): Promise<TableFacts> {
   const memory = previous === undefined ? undefined : remembered(previous, now);
   const manifest = await readNewestManifest(store, memory);
   if (manifest === undefined) throw tableNotFound(target);
@@ -79,7 +79,7 @@ async function lookOnce(
   return previous?.filesCheckedAt === undefined ? facts : { ...facts, filesCheckedAt: previous.filesCheckedAt };
 }
 
-function remembered(previous: StoreFacts, now: number): { version: number; now: number } | undefined {
+function remembered(previous: TableFacts, now: number): { version: number; now: number } | undefined {
   const sameHour = Math.floor(previous.observedAt / hour) === Math.floor(now / hour);
   if (!sameHour || previous.error !== undefined || previous.keyIndex?.filesMissing) return undefined;
   // Dated by its own version, the memory is never too old for readNewestManifest, which would list on every look at an idle table.

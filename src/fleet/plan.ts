@@ -2,9 +2,9 @@ import type { Settings } from '../config.ts';
 import type { Health, Task, TaskKind, TaskRequest } from '../tasks/task.ts';
 import { hasEnded } from '../tasks/task.ts';
 import { isCauseGone } from './cause-gone.ts';
-import type { Verdict } from './demand.ts';
-import { keyIndexVerdicts } from './demand-key-index.ts';
-import type { StoreFacts } from './facts.ts';
+import type { RuleResult } from './demand.ts';
+import { keyIndexResults } from './demand-key-index.ts';
+import type { TableFacts } from './facts.ts';
 
 export type PlanSettings = Pick<Settings, 'indexAfterCompaction' | 'indexBeforeMerge'>;
 
@@ -15,8 +15,8 @@ export interface PlanInput {
   /** Time of the base table's newest version and the time now, epoch milliseconds: what a permanent failure is held against. */
   readonly versionTimestamp?: number;
   readonly now?: number;
-  /** What the verdicts were made of. */
-  readonly facts?: StoreFacts;
+  /** What the results were made of. */
+  readonly facts?: TableFacts;
 }
 
 export interface PlannedRequest extends TaskRequest {
@@ -30,17 +30,17 @@ const PERMANENT_AGAIN_MS = 6 * 3_600_000;
 /**
  * What to ask for: one request per kind that is due, with the first due rule as its reason.
  * A kind with an open task is left out: that task reads the newest version when it runs, and asking again would only add one
- * more behind it. So is what another task brings, unless that kind fails on this store: a compaction extends every index and is
+ * more behind it. So is what another task brings, unless that kind fails on this table: a compaction extends every index and is
  * followed by an IndexId, a merge builds a missing or wrong key index first (but extends none), and an OptimizeIndices extends the
  * key's index with the others. A hold is left behind only if no task runs that may have placed it.
  * A merge that must not build the index itself waits for the IndexId, in whichever sweep it is asked for.
  * What failed for a cause that is gone is asked for with force, an open task that waits for its next try included.
  */
-export function plan(target: string, verdicts: readonly Verdict[], input: PlanInput): readonly PlannedRequest[] {
+export function plan(target: string, results: readonly RuleResult[], input: PlanInput): readonly PlannedRequest[] {
   const open = new Set(input.openTasks.filter((task) => !hasEnded(task.state)).map((task) => task.kind));
   const running = runsUnderHold(input.openTasks);
-  const due = verdicts.filter(({ due: isDue, rule }) => isDue && !(rule === 'hold-left' && running));
-  const firstOf = (kind: TaskKind) => due.find((verdict) => verdict.kind === kind);
+  const due = results.filter(({ due: isDue, rule }) => isDue && !(rule === 'hold-left' && running));
+  const firstOf = (kind: TaskKind) => due.find((result) => result.kind === kind);
   const comes = (kind: TaskKind) =>
     (open.has(kind) || firstOf(kind) !== undefined) && (input.health[kind]?.streak ?? 0) === 0;
   const compaction = comes('Compact');
@@ -57,23 +57,23 @@ export function plan(target: string, verdicts: readonly Verdict[], input: PlanIn
       return !beforeMerge;
     });
   const fails = needed !== undefined && isHopeless('IndexId', input);
-  return [firstOf('Compact'), index, fails ? undefined : merge, indices, firstOf('Prune')].flatMap((verdict) => {
-    if (verdict === undefined || isHopeless(verdict.kind, input)) return [];
-    const mended = isCauseGone(input.health[verdict.kind], input.facts);
-    if (open.has(verdict.kind) && !(mended && isWaiting(verdict.kind, input))) return [];
-    const request = requestFor(target, verdict);
-    const after = verdict === merge && needed !== undefined ? { after: ['IndexId'] as const } : {};
+  return [firstOf('Compact'), index, fails ? undefined : merge, indices, firstOf('Prune')].flatMap((result) => {
+    if (result === undefined || isHopeless(result.kind, input)) return [];
+    const mended = isCauseGone(input.health[result.kind], input.facts);
+    if (open.has(result.kind) && !(mended && isWaiting(result.kind, input))) return [];
+    const request = requestFor(target, result);
+    const after = result === merge && needed !== undefined ? { after: ['IndexId'] as const } : {};
     return [{ ...request, ...after, ...(mended ? { force: true } : {}) }];
   });
 }
 
 /** The rule by which a merge would fail: it meets an index without files, or builds none itself, also into an empty base table. */
-function indexNeededBefore({ settings, facts }: PlanInput): Verdict | undefined {
-  if (facts?.keyIndex?.filesMissing) return keyIndexVerdicts(facts).find(({ due }) => due);
+function indexNeededBefore({ settings, facts }: PlanInput): RuleResult | undefined {
+  if (facts?.keyIndex?.filesMissing) return keyIndexResults(facts).find(({ due }) => due);
   if (settings.indexBeforeMerge || !facts?.keyColumn || facts.keyIndex?.exact) return undefined;
   if (facts.keyTypeWithoutIndex !== undefined) return undefined;
   const rule = facts.keyIndex === null ? 'key-index-missing' : 'key-index-wrong-kind';
-  return keyIndexVerdicts(facts).find((verdict) => verdict.rule === rule);
+  return keyIndexResults(facts).find((result) => result.rule === rule);
 }
 
 /** Open, tried already, and nothing but its own waiting time or the cooldown of its kind holds it back. */
@@ -97,6 +97,6 @@ function isHopeless(kind: TaskKind, { health, versionTimestamp, now, facts }: Pl
   return versionTimestamp <= failure.at && now - failure.at < PERMANENT_AGAIN_MS;
 }
 
-function requestFor(target: string, verdict: Verdict): TaskRequest {
-  return { kind: verdict.kind, target, reason: `${verdict.rule}: ${verdict.because}` };
+function requestFor(target: string, result: RuleResult): TaskRequest {
+  return { kind: result.kind, target, reason: `${result.rule}: ${result.reason}` };
 }

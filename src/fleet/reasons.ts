@@ -1,8 +1,8 @@
 import type { Health, Task, TaskKind, TaskRequest } from '../tasks/task.ts';
 import { hasEnded } from '../tasks/task.ts';
-import type { Verdict } from './demand.ts';
+import type { RuleResult } from './demand.ts';
 import { brokenIndexes, manySegments } from './demand-indexes.ts';
-import type { StoreFacts } from './facts.ts';
+import type { TableFacts } from './facts.ts';
 import { holdLeft } from './hold-left.ts';
 import { runsUnderHold } from './plan.ts';
 import { count, duration } from './wording.ts';
@@ -14,10 +14,10 @@ export interface Lease {
   readonly expiresAt: number;
 }
 
-export interface BecauseInput {
-  /** Undefined when the store was never read. */
-  readonly facts: StoreFacts | undefined;
-  readonly verdicts: readonly Verdict[];
+export interface ReasonInput {
+  /** Undefined when the table was never read. */
+  readonly facts: TableFacts | undefined;
+  readonly results: readonly RuleResult[];
   /** What the next sweep would ask for. */
   readonly plan: readonly TaskRequest[];
   readonly openTasks: readonly Task[];
@@ -28,24 +28,24 @@ export interface BecauseInput {
 }
 
 /**
- * Answers "why is it not running?", one sentence each: what is wrong with the store, what stops each open task, what is due and not
- * asked for yet. Never empty: a store that needs nothing says so.
+ * Answers "why is it not running?", one sentence each: what is wrong with the table, what stops each open task, what is due and not
+ * asked for yet. Never empty: a table that needs nothing says so.
  */
-export function because(input: BecauseInput): readonly string[] {
+export function reasons(input: ReasonInput): readonly string[] {
   const open = input.openTasks.filter((task) => !hasEnded(task.state));
-  const sentences = [
-    ...storeSentences(input),
-    ...indexSentences(input),
-    ...open.map((task) => taskSentence(task, input)),
-    ...dueSentences(open, input),
-    ...failureSentences(open, input),
+  const messages = [
+    ...tableMessages(input),
+    ...indexMessages(input),
+    ...open.map((task) => taskMessage(task, input)),
+    ...dueMessages(open, input),
+    ...failureMessages(open, input),
   ];
-  return sentences.length > 0 ? sentences : ['Nothing is due and no task is open.'];
+  return messages.length > 0 ? messages : ['Nothing is due and no task is open.'];
 }
 
-type Attention = Pick<BecauseInput, 'facts' | 'health' | 'now' | 'openTasks'>;
+type Attention = Pick<ReasonInput, 'facts' | 'health' | 'now' | 'openTasks'>;
 
-/** True when a person should look: the store cannot be read, is damaged, holds what no pass can do, or fails again and again. */
+/** True when a person should look: the table cannot be read, is damaged, holds what no pass can do, or fails again and again. */
 export function needsAttention({ facts, health, now, openTasks }: Attention): boolean {
   if (facts === undefined || facts.error !== undefined || facts.tooLargeFragments > 0) return true;
   if (facts.hold !== null && !runsUnderHold(openTasks)) return true;
@@ -58,30 +58,30 @@ export function needsAttention({ facts, health, now, openTasks }: Attention): bo
 }
 
 /** Indexes that the last pass had to leave as they are, each with its repair, and a hold that nobody takes away. */
-function indexSentences({ facts, health, openTasks, now }: BecauseInput): string[] {
+function indexMessages({ facts, health, openTasks, now }: ReasonInput): string[] {
   if (facts === undefined) return [];
   const broken = brokenIndexes(facts, { health, now });
   const problems = health.OptimizeIndices?.lastSuccess?.problems ?? [];
-  const sentences = problems
+  const messages = problems
     .filter(({ subject }) => broken.includes(subject))
     .map(({ code, message, next }) => `${code}: ${message}${next === undefined ? '' : ` ${next}`}`);
   for (const { name, segments } of manySegments(facts)) {
-    sentences.push(
+    messages.push(
       `INDEX_SEGMENTS: The index ${name} has ${segments} segments: a search reads all of them, and compaction never combines what different ones cover. Build it anew with its own parameters (createIndex with replace: true).`,
     );
   }
-  if (facts.hold === null || runsUnderHold(openTasks)) return sentences;
+  if (facts.hold === null || runsUnderHold(openTasks)) return messages;
   const { code, message } = holdLeft(facts.hold.createdAt);
-  return [...sentences, `${code}: ${message}`];
+  return [...messages, `${code}: ${message}`];
 }
 
-function storeSentences({ facts }: BecauseInput): string[] {
-  if (facts === undefined) return ['The store has not been read yet; the next sweep does.'];
-  return [...errorSentences(facts), ...budgetSentences(facts)];
+function tableMessages({ facts }: ReasonInput): string[] {
+  if (facts === undefined) return ['The table has not been read yet; the next sweep does.'];
+  return [...errorMessages(facts), ...budgetMessages(facts)];
 }
 
 /** What no pass can do within the settings. */
-function budgetSentences({ tooLargeFragments }: StoreFacts): string[] {
+function budgetMessages({ tooLargeFragments }: TableFacts): string[] {
   if (tooLargeFragments === 0) return [];
   const verb = tooLargeFragments === 1 ? 'needs' : 'need';
   return [
@@ -89,7 +89,7 @@ function budgetSentences({ tooLargeFragments }: StoreFacts): string[] {
   ];
 }
 
-function errorSentences(facts: StoreFacts): string[] {
+function errorMessages(facts: TableFacts): string[] {
   if (facts.error === undefined) return [];
   const { code, message, next } = facts.error;
   const age =
@@ -99,7 +99,7 @@ function errorSentences(facts: StoreFacts): string[] {
   return [`${code}: ${message}${next === undefined ? '' : ` ${next}`}${age}`];
 }
 
-function taskSentence(task: Task, { health, lease, now }: BecauseInput): string {
+function taskMessage(task: Task, { health, lease, now }: ReasonInput): string {
   const name = `${task.kind} ${task.id}`;
   if (task.state === 'running') {
     const since = task.attemptStartedAt ?? task.startedAt;
@@ -107,7 +107,7 @@ function taskSentence(task: Task, { health, lease, now }: BecauseInput): string 
     return `${name} is running${time} (attempt ${task.attempts}).`;
   }
   if (task.state === 'waiting')
-    return `${name} waits for ${count(task.undone.length, 'task')}: ${task.undone.join(', ')}.`;
+    return `${name} waits for ${count(task.pendingDependencies.length, 'task')}: ${task.pendingDependencies.join(', ')}.`;
   const cooldown = health[task.kind]?.cooldownUntil;
   if (cooldown !== undefined && cooldown > now && !task.force) {
     return `${name} is queued, but ${cooling(task.kind, health[task.kind], cooldown, now)}`;
@@ -117,17 +117,17 @@ function taskSentence(task: Task, { health, lease, now }: BecauseInput): string 
     return `${name} is tried again in ${duration(task.notBefore - now)}${error}`;
   }
   if (lease !== undefined && lease.taskId !== task.id) {
-    const gone = lease.expiresAt < now ? ' Its lease has run out; the next recovery frees the store.' : '';
-    return `${name} is queued: the store is busy with ${lease.kind} ${lease.taskId}.${gone}`;
+    const gone = lease.expiresAt < now ? ' Its lease has run out; the next recovery frees the table.' : '';
+    return `${name} is queued: the table is busy with ${lease.kind} ${lease.taskId}.${gone}`;
   }
-  return `${name} is queued and starts as soon as its lane has room.`;
+  return `${name} is queued and starts as soon as its queue has room.`;
 }
 
-function dueSentences(open: readonly Task[], { verdicts, plan, health, now }: BecauseInput): string[] {
-  const kinds = [...new Set(verdicts.filter((verdict) => verdict.due).map((verdict) => verdict.kind))];
+function dueMessages(open: readonly Task[], { results, plan, health, now }: ReasonInput): string[] {
+  const kinds = [...new Set(results.filter((result) => result.due).map((result) => result.kind))];
   return kinds.flatMap((kind) => {
     if (open.some((task) => task.kind === kind)) return [];
-    const why = verdicts.find((verdict) => verdict.kind === kind && verdict.due)?.because ?? '';
+    const why = results.find((result) => result.kind === kind && result.due)?.reason ?? '';
     if (!plan.some((request) => request.kind === kind)) {
       const failure = health[kind]?.streak ? lastFailure(health[kind]) : '';
       const comes =
@@ -141,10 +141,13 @@ function dueSentences(open: readonly Task[], { verdicts, plan, health, now }: Be
 }
 
 /** What failed here and is neither open nor due: the reason for attention would stand nowhere else. */
-function failureSentences(open: readonly Task[], { verdicts, health, now }: BecauseInput): string[] {
-  const told = new Set([...open.map(({ kind }) => kind), ...verdicts.flatMap(({ due, kind }) => (due ? [kind] : []))]);
+function failureMessages(open: readonly Task[], { results, health, now }: ReasonInput): string[] {
+  const mentioned = new Set([
+    ...open.map(({ kind }) => kind),
+    ...results.flatMap(({ due, kind }) => (due ? [kind] : [])),
+  ]);
   return Object.values(health).flatMap((one) => {
-    if (told.has(one.kind) || one.streak === 0) return [];
+    if (mentioned.has(one.kind) || one.streak === 0) return [];
     if (one.lastFailure?.error.disposition === 'permanent') {
       const { code, message, next } = one.lastFailure.error;
       return [`${one.kind} has failed for good with ${code}: ${message}${next === undefined ? '' : ` ${next}`}`];

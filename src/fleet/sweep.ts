@@ -9,7 +9,7 @@ import { wantsLookAtFiles } from './cause-gone.ts';
 import { demand, type SweepKind } from './demand.ts';
 import { type Discovery, discoverCandidates } from './discover.ts';
 import { isForeignRoot } from './errors.ts';
-import type { StoreFacts } from './facts.ts';
+import type { TableFacts } from './facts.ts';
 import { observe } from './observe.ts';
 import { plan, runsUnderHold } from './plan.ts';
 
@@ -17,7 +17,7 @@ import { fromStored, type SweepLedger, toStored } from './sweep-ledger.ts';
 import { canonicalTarget } from './targets.ts';
 import { beforeAbort, withinTime } from './within-time.ts';
 
-const storesAtATime = 8;
+const tablesAtATime = 8;
 const FACTS_PAGE = 100;
 
 export interface SweepOptions {
@@ -35,28 +35,28 @@ export interface SweepOptions {
 }
 
 export interface SweepReport {
-  /** Stores that were read. */
-  readonly stores: readonly StoreFacts[];
+  /** Tables that were read. */
+  readonly tables: readonly TableFacts[];
   readonly requested: readonly Admission[];
   /** Holds that no running task can have placed: a process died or lost its lease with one. */
   readonly holdsLeft: readonly { readonly target: string; readonly createdAt: number }[];
-  /** Stores (and roots) that could not be read or asked for; their last known facts stay. */
+  /** Tables (and roots) that could not be read or asked for; their last known facts stay. */
   readonly failed: readonly { readonly target: string; readonly error: ErrorRecord }[];
-  /** Stores, and roots whose stores were not even listed, that there was no time for. The next sweep of the kind begins with them. */
+  /** Tables, and roots whose tables were not even listed, that there was no time for. The next sweep of the kind begins with them. */
   readonly skipped: readonly string[];
 }
 
 export type Sweep = (kind: SweepKind, signal?: AbortSignal) => Promise<SweepReport>;
 
-interface StoreOutcome {
-  readonly facts?: StoreFacts;
+interface TableOutcome {
+  readonly facts?: TableFacts;
   readonly requested: readonly Admission[];
   readonly holdLeft?: number;
   readonly failed?: { readonly target: string; readonly error: ErrorRecord };
 }
 
 /**
- * The scheduled pass: find the stores, look at each, keep the facts, ask for what they need. One store's error never stops the others
+ * The scheduled pass: find the tables, look at each, keep the facts, ask for what they need. One table's error never stops the others
  * and never wipes what was known. When the signal aborts it
  * answers with what was done, and the next one goes on there. Throws ROOT_OWNED when a root turns out to be another ledger's.
  */
@@ -66,7 +66,7 @@ export function createSweep(options: SweepOptions): Sweep {
     const cursor = await options.cursor?.read(kind);
     const { results: outcomes, skipped } = await withinTime(
       startingAt(targets, cursor),
-      storesAtATime,
+      tablesAtATime,
       signal,
       (target) => visit(options, target, kind),
     );
@@ -76,7 +76,7 @@ export function createSweep(options: SweepOptions): Sweep {
     const hourly = kind === 'tails' || kind === 'all';
     if (hourly && complete && failed.length === 0) await forgetGone(options, new Set(targets));
     return {
-      stores: outcomes.flatMap((outcome) => outcome.facts ?? []),
+      tables: outcomes.flatMap((outcome) => outcome.facts ?? []),
       requested: outcomes.flatMap((outcome) => outcome.requested),
       holdsLeft: outcomes.flatMap(({ facts, holdLeft }) =>
         facts === undefined || holdLeft === undefined ? [] : { target: facts.target, createdAt: holdLeft },
@@ -123,17 +123,17 @@ async function findTargets(options: SweepOptions, signal: AbortSignal | undefine
   return { targets: [...targets].sort(), failed, unlisted };
 }
 
-async function visit(options: SweepOptions, target: string, kind: SweepKind): Promise<StoreOutcome> {
+async function visit(options: SweepOptions, target: string, kind: SweepKind): Promise<TableOutcome> {
   const { lifecycle, settings, clock } = options;
   const requested: Admission[] = [];
-  let facts: StoreFacts | undefined;
+  let facts: TableFacts | undefined;
   try {
     facts = await look(options, target);
     if (facts === undefined) return { requested };
     const [health, openTasks] = await Promise.all([lifecycle.health(target), lifecycle.openTasks(target)]);
     if (wantsLookAtFiles(health, facts)) facts = (await look(options, target, 'anew')) ?? facts;
-    const verdicts = demand(facts, { settings, health, now: clock.now(), sweep: kind });
-    const requests = plan(target, verdicts, {
+    const results = demand(facts, { settings, health, now: clock.now(), sweep: kind });
+    const requests = plan(target, results, {
       settings,
       health,
       openTasks,
@@ -170,7 +170,7 @@ async function forgetGone({ lifecycle, roots }: SweepOptions, found: ReadonlySet
 }
 
 /** Undefined for a directory that never was a table, whatever its name. */
-async function look(options: SweepOptions, target: string, how?: 'anew'): Promise<StoreFacts | undefined> {
+async function look(options: SweepOptions, target: string, how?: 'anew'): Promise<TableFacts | undefined> {
   const { lifecycle, settings, clock, storageFor } = options;
   const previous = fromStored(await lifecycle.getFacts(target));
   const now = clock.now();
@@ -186,7 +186,7 @@ async function look(options: SweepOptions, target: string, how?: 'anew'): Promis
 }
 
 /** What was known, marked as old: an outage must not look like an empty fleet. */
-function stale(previous: StoreFacts, error: unknown, now: number): StoreFacts {
+function stale(previous: TableFacts, error: unknown, now: number): TableFacts {
   const numbersFrom = previous.numbersFrom ?? previous.observedAt;
   return { ...previous, observedAt: now, numbersFrom, error: errorRecord(error) };
 }

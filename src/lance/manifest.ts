@@ -75,7 +75,7 @@ function totals(fragments: readonly Fragment[]) {
 /**
  * Decodes the manifest at `key` from the whole file.
  * Throws `MANIFEST_UNREADABLE` on damage and `MANIFEST_UNSUPPORTED` on numbers above 2^53 - 1.
- * Feature flags are not judged here: see `assertReadable` and `assertWritable`.
+ * Feature flags are not rechecked here: see `assertReadable` and `assertWritable`.
  */
 export function decodeManifest(key: string, bytes: Uint8Array): TableManifest {
   const named = parseManifestKey(key);

@@ -9,7 +9,7 @@ export interface VersionKey {
 }
 
 export interface ListedManifest extends VersionKey {
-  /** Epoch milliseconds by the store's clock. */
+  /** Epoch milliseconds by the object store's clock. */
   readonly modified: number;
 }
 

@@ -65,38 +65,38 @@ function judge(key: string, manifest: WireMessage, indexes: readonly WireMessage
     dataFormatVersion: (format && text(nested(manifest, format, 'DataFormat'), 2)) ?? '',
     indexes: indexes.map((index) => ({ name: text(index, INDEX_FIELD.name) ?? '' })),
   });
-  refuseFields(manifest, (number) => number <= LAST_MANIFEST_FIELD);
+  assertKnownFields(manifest, (number) => number <= LAST_MANIFEST_FIELD);
 }
 
 /** A field that is not known may name a file. */
-function refuseFields(message: WireMessage, isKnown: (number: number) => boolean): void {
+function assertKnownFields(message: WireMessage, isKnown: (number: number) => boolean): void {
   const unknown = message.fields.find((field) => !isKnown(field.number));
   if (!unknown) return;
   const found = `holds field ${unknown.number} of ${message.name}, which may name further files`;
   throw unsupported(message.source.file, found, 'fields that are known', { offset: unknown.start });
 }
 
-function refuseBase(message: WireMessage, number: number): void {
+function assertOwnBase(message: WireMessage, number: number): void {
   if (!lastField(message, number)) return;
   throw unsupported(message.source.file, `names a ${message.name} under another base path`, 'tables in one directory');
 }
 
 function addFragment(fragment: WireMessage, references: Reference[]): void {
-  refuseFields(fragment, (number) => FRAGMENT_FIELDS.has(number));
+  assertKnownFields(fragment, (number) => FRAGMENT_FIELDS.has(number));
   for (const file of nestedAll(fragment, 2, 'DataFile')) {
-    refuseBase(file, BASE_ID);
+    assertOwnBase(file, BASE_ID);
     const bytes = unsigned(file, 6);
     references.push({ name: `data/${text(file, 1) ?? ''}`, ...(bytes > 0 && { bytes }) });
   }
   const field = lastField(fragment, 3);
   if (!field) return;
   const deletion = nested(fragment, field, 'DeletionFile');
-  refuseBase(deletion, BASE_ID);
+  assertOwnBase(deletion, BASE_ID);
   references.push({ name: deletionKey(unsigned(fragment, 1), deletion) });
 }
 
 function addIndex(index: WireMessage, references: Reference[]): void {
-  refuseBase(index, INDEX_BASE_ID);
+  assertOwnBase(index, INDEX_BASE_ID);
   const field = lastField(index, INDEX_FIELD.uuid);
   if (!field) return;
   let bytes = 0;

@@ -5,7 +5,7 @@ import type { ListedVersion } from './list-versions.ts';
 export type RetainedReason = 'head' | 'tagged' | 'recent' | 'newestAtCutoff' | 'newest';
 
 export interface RetentionRule {
-  /** Versions newer than this stay, epoch milliseconds by the store's clock. */
+  /** Versions newer than this stay, epoch milliseconds by the object store's clock. */
   readonly cutoff: number;
   /** How far the cutoff lies behind now, milliseconds. */
   readonly retentionMs: number;
@@ -35,7 +35,7 @@ function retentionMs(settings: RetentionSettings, config: CleanupConfig): number
   return Math.max(settings.generationRetentionMs, config.olderThanMs ?? settings.versionRetentionMs);
 }
 
-export interface VersionVerdicts {
+export interface VersionRetention {
   readonly retained: ReadonlyMap<number, RetainedReason>;
   /** Oldest first. */
   readonly prunable: readonly ListedVersion[];
@@ -50,11 +50,11 @@ export interface VersionVerdicts {
  *
  * @param versions newest first, as `listVersions` gives them.
  */
-export function judgeVersions(
+export function decideRetention(
   versions: readonly ListedVersion[],
   tagged: ReadonlySet<number>,
   rule: RetentionRule,
-): VersionVerdicts {
+): VersionRetention {
   const atCutoff = versions.find(({ modified }) => modified <= rule.cutoff);
   const retained = new Map<number, RetainedReason>();
   const prunable: ListedVersion[] = [];

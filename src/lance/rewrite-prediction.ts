@@ -30,7 +30,7 @@ export interface BoundedGroups extends RewritePrediction {
 }
 
 export interface CompactionPass extends BoundedGroups {
-  readonly way: 'optimize' | 'bounded' | 'none';
+  readonly strategy: 'optimize' | 'bounded' | 'none';
 }
 
 /**
@@ -43,7 +43,7 @@ export function predictOptimize(manifest: TableManifest): RewritePrediction {
 }
 
 /**
- * What the bounded way may rewrite: runs of at least two neighbouring small fragments, and any fragment with over 10 % of its
+ * What the bounded strategy may rewrite: runs of at least two neighbouring small fragments, and any fragment with over 10 % of its
  * rows deleted (alone, if need be), cut so that each group fits both limits. Like predictOptimize, it keeps apart what
  * different index segments cover.
  * @param exclude fragments to leave alone: what the same pass has written already.
@@ -62,7 +62,7 @@ export function boundedGroups(
   return { ...groups, tooLarge: asked - groups.fragments };
 }
 
-/** Small is a matter of bytes, so that wide rows converge; a fragment of unknown size is judged by its rows. */
+/** Small is a matter of bytes, so that wide rows converge; a fragment of unknown size is rechecked by its rows. */
 export function isSmall(fragment: Fragment, targetFragmentBytes: number): boolean {
   if (fragment.physicalRows >= targetRows) return false;
   return fragment.bytes === undefined || fragment.bytes < targetFragmentBytes * smallShare;
@@ -73,15 +73,15 @@ export function manyDeleted(fragment: Fragment): boolean {
 }
 
 /**
- * Chooses between optimize() and the bounded way by what each would rewrite. Each group of the bounded way fits both limits;
+ * Chooses between optimize() and the bounded strategy by what each would rewrite. Each group of the bounded strategy fits both limits;
  * `nextCommit` says which of them one commit takes.
  */
 export function planPass(manifest: TableManifest, limits: PassLimits): CompactionPass {
   const optimize = predictOptimize(manifest);
-  if (optimize.fragments === 0) return { way: 'none', ...optimize, tooLarge: 0 };
-  if (optimize.bytes <= limits.compactMaxBytes) return { way: 'optimize', ...optimize, tooLarge: 0 };
+  if (optimize.fragments === 0) return { strategy: 'none', ...optimize, tooLarge: 0 };
+  if (optimize.bytes <= limits.compactMaxBytes) return { strategy: 'optimize', ...optimize, tooLarge: 0 };
   const bounded = boundedGroups(manifest, limits);
-  return { way: bounded.groups.length === 0 ? 'none' : 'bounded', ...bounded };
+  return { strategy: bounded.groups.length === 0 ? 'none' : 'bounded', ...bounded };
 }
 
 /** The groups at the front of a bounded pass that fit both limits together: what one commit rewrites. Never empty. */

@@ -34,7 +34,7 @@ function bitsOutside(flags: number, known: number): bigint[] {
   return bits;
 }
 
-function refuseFlags(manifest: SupportFacts, flags: number, known: number, side: 'reader' | 'writer'): void {
+function assertKnownFlags(manifest: SupportFacts, flags: number, known: number, side: 'reader' | 'writer'): void {
   const unknown = bitsOutside(flags, known);
   if (unknown.length === 0) return;
   throw unsupported(
@@ -47,7 +47,7 @@ function refuseFlags(manifest: SupportFacts, flags: number, known: number, side:
 
 /** Throws `MANIFEST_UNSUPPORTED` when what the manifest says may not be what it means: unknown reader flag, branch. */
 export function assertReadable(manifest: SupportFacts): void {
-  refuseFlags(manifest, manifest.readerFlags, READABLE, 'reader');
+  assertKnownFlags(manifest, manifest.readerFlags, READABLE, 'reader');
   if (manifest.branch !== undefined) {
     throw unsupported(manifest.key, `belongs to branch "${manifest.branch}"`, 'the main branch');
   }
@@ -64,13 +64,13 @@ export function assertWritable(manifest: SupportFacts): void {
   if (manifest.basePaths > 0) {
     throw unsupported(key, `spreads over ${manifest.basePaths} more base paths`, 'tables in one directory');
   }
-  refuseFlags(manifest, manifest.readerFlags, WRITABLE, 'reader');
-  refuseFlags(manifest, manifest.writerFlags, WRITABLE, 'writer');
+  assertKnownFlags(manifest, manifest.readerFlags, WRITABLE, 'reader');
+  assertKnownFlags(manifest, manifest.writerFlags, WRITABLE, 'writer');
   if (manifest.indexes.some((index) => index.name === FRAGMENT_REUSE_INDEX)) {
     throw unsupported(key, `holds ${FRAGMENT_REUSE_INDEX}, a deferred index remap`, 'compactions that remap at once');
   }
   if (!/^2\.\d+$/.test(manifest.dataFormatVersion)) {
-    const found = `stores data in format "${manifest.dataFormatVersion}"`;
+    const found = `tables data in format "${manifest.dataFormatVersion}"`;
     throw unsupported(key, found, 'format 2.x');
   }
 }

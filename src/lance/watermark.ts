@@ -156,13 +156,13 @@ export async function commitWatermark(store: ObjectStore, request: WatermarkRequ
     return { ...named, watermarks: gain.watermarks, key };
   }
 
-  async function checkDescent(): Promise<void> {
+  async function assertDescent(): Promise<void> {
     await assertDescends(store, checked, head, ours);
     checked = head.version;
   }
 
   for (let gain = gainOver(head, request); gain; gain = gainOver(head, request)) {
-    await checkDescent();
+    await assertDescent();
     if (attempts === ATTEMPTS) {
       throw watermarkConflict(head.key, `other commits were first ${ATTEMPTS} times`, { attempts });
     }
@@ -173,7 +173,7 @@ export async function commitWatermark(store: ObjectStore, request: WatermarkRequ
     head = await requireHead(store);
     const latest = gainOver(head, request);
     if (!latest || !serves(transaction, latest)) continue;
-    await checkDescent();
+    await assertDescent();
     attempts++;
     const { uuid } = transaction;
     const commit = encode(latest, transaction);

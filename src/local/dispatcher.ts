@@ -10,7 +10,7 @@ export interface DispatcherOptions {
   readonly feed: ChangeFeed;
   readonly queue: SqliteQueue;
   readonly clock: Clock;
-  /** Deliveries of a lane at the same time in this process. */
+  /** Deliveries of a queue at the same time in this process. */
   readonly capacity: Readonly<Record<TaskKind, number>>;
   readonly signal: AbortSignal;
 }
@@ -28,7 +28,7 @@ const PATIENCE_MS = 5_000;
 const RETRY_STEP_MS = 5_000;
 const RETRY_MOST_MS = 60_000;
 
-/** Moves records from the change feed to the rules of the stream, and messages from the lanes to the worker. */
+/** Moves records from the change feed to the rules of the stream, and messages from the queues to the worker. */
 export interface Dispatcher {
   /** Runs until nothing is runnable, or until the signal has aborted and what runs has been released. */
   untilIdle(): Promise<void>;
@@ -53,10 +53,10 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
 
   async function receive(): Promise<boolean> {
     let any = false;
-    for (const lane of TASK_KINDS) {
-      const room = options.capacity[lane] - (running.get(lane) ?? 0);
+    for (const kind of TASK_KINDS) {
+      const room = options.capacity[kind] - (running.get(kind) ?? 0);
       if (room <= 0) continue;
-      const messages = await queue.receive(lane, { limit: room, visibilityMs: VISIBILITY_MS });
+      const messages = await queue.receive(kind, { limit: room, visibilityMs: VISIBILITY_MS });
       for (const message of messages) start(message);
       any ||= messages.length > 0;
     }
@@ -64,22 +64,22 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   }
 
   function start(message: ReceivedMessage): void {
-    const { lane } = message;
-    running.set(lane, (running.get(lane) ?? 0) + 1);
+    const { kind } = message;
+    running.set(kind, (running.get(kind) ?? 0) + 1);
     const delivery = deliver(message)
       .catch((error: unknown) => {
         failure ??= { error };
       })
       .finally(() => {
-        running.set(lane, (running.get(lane) ?? 1) - 1);
+        running.set(kind, (running.get(kind) ?? 1) - 1);
         deliveries.delete(delivery);
       });
     deliveries.add(delivery);
   }
 
   async function deliver(message: ReceivedMessage): Promise<void> {
-    const verdict = await options.worker.handleDelivery(message, { signal });
-    if (verdict === 'acknowledge') await queue.acknowledge(message);
+    const outcome = await options.worker.handleDelivery(message, { signal });
+    if (outcome === 'acknowledge') await queue.acknowledge(message);
     else await queue.retryLater(message, Math.min(RETRY_MOST_MS, RETRY_STEP_MS * message.receiveCount));
   }
 
@@ -105,7 +105,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   }
 
   async function nothingSoon(): Promise<boolean> {
-    const times = await Promise.all(TASK_KINDS.map((lane) => queue.nextVisibleAt(lane)));
+    const times = await Promise.all(TASK_KINDS.map((kind) => queue.nextVisibleAt(kind)));
     return times.every((at) => at === undefined || at > clock.now() + PATIENCE_MS);
   }
 

@@ -70,11 +70,11 @@ export function createEmbeddedRunner(options: EmbeddedRunnerOptions): EmbeddedRu
     });
   }
 
-  /** A nudge may have been used up by a runner of other roots, which cannot run the task. */
+  /** A wake-up may have been used up by a runner of other roots, which cannot run the task. */
   async function wake(): Promise<void> {
     await lifecycle.recover();
-    for (const target of (await reporter.knownStores()).targets) {
-      for (const task of await lifecycle.openTasks(target)) if (task.state === 'queued') await lifecycle.nudge(task);
+    for (const target of (await reporter.knownTables()).targets) {
+      for (const task of await lifecycle.openTasks(target)) if (task.state === 'queued') await lifecycle.wake(task);
     }
   }
 
@@ -92,7 +92,7 @@ export function createEmbeddedRunner(options: EmbeddedRunnerOptions): EmbeddedRu
 
   return {
     async findTables() {
-      return (await reporter.knownStores()).targets;
+      return (await reporter.knownTables()).targets;
     },
     async run({ once, signal }) {
       await options.assertOwned();
@@ -107,7 +107,7 @@ export function createEmbeddedRunner(options: EmbeddedRunnerOptions): EmbeddedRu
         signal: stop,
         onProgress,
         wake,
-        resume: async () => resumeInterrupted(lifecycle, (await reporter.knownStores()).targets, options.newId),
+        resume: async () => resumeInterrupted(lifecycle, (await reporter.knownTables()).targets, options.newId),
         commits: options.commits,
       };
       if (once) await runOnce(run);

@@ -30,7 +30,7 @@ export type Upkeep = Operator & Runner;
 
 /**
  * Puts the embedded product together: ledger and queues in one SQLite file, tables on the local disk or under s3://.
- * Errors: ROOT_INVALID, LEDGER_NOT_OPENED, LEDGER_SCHEMA_NEWER.
+ * Errors: ROOT_INVALID, LEDGER_NOT_OPENED, LEDGER_SCHEMA_NEWER, LEDGER_SCHEMA_OLDER.
  * @example
  * const upkeep = await openUpkeep({ roots: ['/data/db'], ledgerFile: '/var/lib/upkeep.sqlite', settings: loadSettings(process.env) });
  * const report = await upkeep.run({ once: true, signal: AbortSignal.timeout(600_000) });

@@ -73,7 +73,7 @@ function startFromPs(pid: number): string | undefined {
     const text = execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], options).trim();
     return text === '' ? undefined : `ps:${text}`;
   } catch {
-    // Neither source: such a process is judged by its pid alone.
+    // Neither source: such a process is rechecked by its pid alone.
     return undefined;
   }
 }

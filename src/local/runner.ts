@@ -16,7 +16,7 @@ export interface RunnerOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly onProgress: (event: ProgressEvent) => void;
-  /** Ends the attempts of runners that are gone and nudges what is queued on this run's stores. */
+  /** Ends the attempts of runners that are gone and wake-ups what is queued on this run's tables. */
   readonly wake: () => Promise<void>;
   /** Lets tasks go on that a killed runner held; answers how many. */
   readonly resume: () => Promise<number>;
@@ -72,7 +72,7 @@ async function sweep(options: RunnerOptions, kind: SweepKind): Promise<SweepRepo
   options.onProgress({
     at: options.clock.now(),
     stage: 'sweep',
-    message: `${kind}: ${report.stores.length} stores read, ${asked.length} tasks asked for, ${report.failed.length} failed${report.skipped.length > 0 ? `, ${report.skipped.length} left out` : ''}`,
+    message: `${kind}: ${report.tables.length} tables read, ${asked.length} tasks asked for, ${report.failed.length} failed${report.skipped.length > 0 ? `, ${report.skipped.length} left out` : ''}`,
   });
   for (const { task } of asked) {
     const message = task.reasons.join(', ');
@@ -113,7 +113,7 @@ function every(options: RunnerOptions, periodMs: number, run: () => Promise<unkn
   };
 }
 
-/** A round that failed is told and comes again with the next period: the plane outlives an outage of its storage. */
+/** A round that failed is told and comes again with the next period: the runner outlives an outage of its storage. */
 function tellFailure(options: RunnerOptions, error: unknown): void {
   const message = error instanceof Error ? error.message : String(error);
   options.onProgress({ at: options.clock.now(), stage: 'failed', message });

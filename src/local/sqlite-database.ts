@@ -4,7 +4,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
 import { UpkeepError } from '../errors.ts';
 
-const SCHEMA_VERSION = 1;
+const SCHEMA_VERSION = 2;
 const BUSY_TIMEOUT_MS = 250;
 const BUSY_ATTEMPTS = 60;
 const SQLITE_BUSY = 5;
@@ -25,27 +25,28 @@ const SCHEMA = `
   CREATE TABLE IF NOT EXISTS tokens (token TEXT PRIMARY KEY, digest TEXT NOT NULL, at INTEGER NOT NULL) WITHOUT ROWID;
   CREATE INDEX IF NOT EXISTS tokens_by_time ON tokens (at);
   CREATE TABLE IF NOT EXISTS messages (
-    id TEXT PRIMARY KEY, lane TEXT NOT NULL, body TEXT NOT NULL, sent_at INTEGER NOT NULL,
+    id TEXT PRIMARY KEY, kind TEXT NOT NULL, body TEXT NOT NULL, sent_at INTEGER NOT NULL,
     visible_at INTEGER NOT NULL, receive_count INTEGER NOT NULL, receipt TEXT) WITHOUT ROWID;
-  CREATE INDEX IF NOT EXISTS messages_by_time ON messages (lane, visible_at);
+  CREATE INDEX IF NOT EXISTS messages_by_time ON messages (kind, visible_at);
   CREATE TABLE IF NOT EXISTS dead_letters (
-    id TEXT PRIMARY KEY, lane TEXT NOT NULL, body TEXT NOT NULL, code TEXT NOT NULL, sentence TEXT NOT NULL,
+    id TEXT PRIMARY KEY, kind TEXT NOT NULL, body TEXT NOT NULL, code TEXT NOT NULL, message TEXT NOT NULL,
     dead_at INTEGER NOT NULL) WITHOUT ROWID;
 `;
 
 /**
  * Opens (or makes) the file that holds ledger and queue; several processes may have it open.
- * Errors: LEDGER_NOT_OPENED, LEDGER_SCHEMA_NEWER, LEDGER_DAMAGED (permanent).
+ * Errors: LEDGER_NOT_OPENED, LEDGER_SCHEMA_NEWER, LEDGER_SCHEMA_OLDER, LEDGER_DAMAGED (permanent).
  */
 export function openSqliteDatabase(file: string): DatabaseSync {
   let database: DatabaseSync | undefined;
   try {
-    refuseForeign(file);
+    assertNotForeign(file);
     database = new DatabaseSync(file, { timeout: 10_000 });
     assertOurs(file, database);
     database.exec('PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL;');
     const version = Number(database.prepare('PRAGMA user_version').get()?.user_version ?? 0);
     if (version > SCHEMA_VERSION) throw newerSchema(file, version);
+    if (version > 0 && version < SCHEMA_VERSION) throw olderSchema(file, version);
     if (version < SCHEMA_VERSION) {
       database.exec(`BEGIN IMMEDIATE; ${SCHEMA} PRAGMA user_version = ${SCHEMA_VERSION}; COMMIT;`);
     }
@@ -93,7 +94,7 @@ export async function inTransaction<T>(database: DatabaseSync, random: () => num
  * Somebody else's database is left as it is, without as much as a file beside it: it is looked at without locks, and before anything opens it
  * for writing. What it holds in a journal of its own is not seen in that way; `assertOurs` sees that before the first write.
  */
-function refuseForeign(file: string): void {
+function assertNotForeign(file: string): void {
   if (file === ':memory:' || !existsSync(file) || !statSync(file).isFile() || statSync(file).size === 0) return;
   const location = pathToFileURL(file);
   location.searchParams.set('immutable', '1');
@@ -151,6 +152,18 @@ function newerSchema(file: string, version: number): UpkeepError {
       code: 'LEDGER_SCHEMA_NEWER',
       disposition: 'permanent',
       next: 'Use the newer release, or name another ledger file.',
+    },
+  );
+}
+
+/** The words of its columns and items are others. Nothing but the ledger's own notes is in it: tables tell anew what they need. */
+function olderSchema(file: string, version: number): UpkeepError {
+  return new UpkeepError(
+    `The ledger file ${file} was written before the first release (layout ${version}, known is ${SCHEMA_VERSION}).`,
+    {
+      code: 'LEDGER_SCHEMA_OLDER',
+      disposition: 'permanent',
+      next: 'Stop what uses it, delete it and _lance_upkeep/owner.json in each of its roots, and run again: the tables tell anew what they need.',
     },
   );
 }

@@ -46,10 +46,10 @@ export function createSqliteLedger(options: {
     if (write.kind === 'check') return false;
     const key = keyOfWrite(write);
     if (write.kind === 'delete' && !old) return false;
-    if (write.kind === 'delete') storeItem(statements, key, old, undefined, false);
+    if (write.kind === 'delete') tableItem(statements, key, old, undefined, false);
     else {
       const attributes = write.kind === 'put' ? write.item.attributes : updated(write, old);
-      storeItem(statements, key, old, { pk: key.pk, sk: key.sk, attributes }, false);
+      tableItem(statements, key, old, { pk: key.pk, sk: key.sk, attributes }, false);
     }
     return true;
   }
@@ -97,7 +97,7 @@ export function createSqliteLedger(options: {
       database,
       random,
       now: () => options.clock.now(),
-      remove: (item) => storeItem(statements, item, item, undefined, true),
+      remove: (item) => tableItem(statements, item, item, undefined, true),
     }),
     onChange(listener) {
       listeners.add(listener);
@@ -141,7 +141,7 @@ function prepare(database: DatabaseSync) {
 }
 
 /** Writes the item (undefined: takes it away), its index entries and its change record. */
-function storeItem(
+function tableItem(
   statements: Statements,
   key: ItemKey,
   old: Item | undefined,

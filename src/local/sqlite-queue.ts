@@ -9,16 +9,16 @@ export interface ReceivedMessage extends Delivery {
   readonly receipt: string;
 }
 
-/** The lanes of one machine: visibility timeout, delay, receive counts and dead letters, in the ledger's SQLite file. */
+/** The queues of one machine: visibility timeout, delay, receive counts and dead letters, in the ledger's SQLite file. */
 export interface SqliteQueue extends TaskQueue, DeadLetterQueue {
   /** Takes at most `limit` visible messages and hides them for `visibilityMs`; returns at once, empty when none is there. */
-  receive(lane: TaskKind, options: { limit: number; visibilityMs: number }): Promise<readonly ReceivedMessage[]>;
+  receive(kind: TaskKind, options: { limit: number; visibilityMs: number }): Promise<readonly ReceivedMessage[]>;
   /** Removes the message; false when the receipt is too old, so that another delivery owns it. */
   acknowledge(message: ReceivedMessage): Promise<boolean>;
   /** Makes the message visible again after `delayMs`; false when the receipt is too old. */
   retryLater(message: ReceivedMessage, delayMs: number): Promise<boolean>;
-  /** When the next message of the lane is or becomes visible, epoch milliseconds. */
-  nextVisibleAt(lane: TaskKind): Promise<number | undefined>;
+  /** When the next message of the queue is or becomes visible, epoch milliseconds. */
+  nextVisibleAt(kind: TaskKind): Promise<number | undefined>;
   /** Calls `listener` after each send of this process; a hint only. Answers a function that ends it. */
   onChange(listener: () => void): () => void;
   close(): void;
@@ -53,17 +53,17 @@ export function createSqliteQueue(options: {
     sql.dropOld.run(now - retentionMs);
   }
 
-  function takeOne(row: Record<string, unknown>, lane: TaskKind, visibleAt: number): readonly ReceivedMessage[] {
+  function takeOne(row: Record<string, unknown>, kind: TaskKind, visibleAt: number): readonly ReceivedMessage[] {
     const message = {
       messageId: String(row.id),
-      lane,
+      kind,
       body: String(row.body),
       sentAt: Number(row.sent_at),
       receiveCount: Number(row.receive_count) + 1,
     };
     if (message.receiveCount > maxReceives) {
-      const sentence = `The message was received ${maxReceives} times and never finished.`;
-      sql.bury.run(message.messageId, lane, message.body, 'RECEIVED_TOO_OFTEN', sentence, options.clock.now());
+      const reason = `The message was received ${maxReceives} times and never finished.`;
+      sql.bury.run(message.messageId, kind, message.body, 'RECEIVED_TOO_OFTEN', reason, options.clock.now());
       sql.drop.run(message.messageId);
       return [];
     }
@@ -77,25 +77,25 @@ export function createSqliteQueue(options: {
   }
 
   return {
-    async send({ lane, body, delayMs = 0 }) {
+    async send({ kind, body, delayMs = 0 }) {
       const now = options.clock.now();
       const visibleAt = now + Math.min(MAX_DELAY_MS, Math.max(0, delayMs));
-      await inTransaction(database, random, () => sql.add.run(randomUUID(), lane, body, now, visibleAt));
+      await inTransaction(database, random, () => sql.add.run(randomUUID(), kind, body, now, visibleAt));
       changed();
     },
-    async deadLetter({ lane, body, messageId, code, sentence }) {
+    async deadLetter({ kind, body, messageId, code, message }) {
       const now = options.clock.now();
-      await inTransaction(database, random, () => sql.bury.run(messageId, lane, body, code, sentence, now));
+      await inTransaction(database, random, () => sql.bury.run(messageId, kind, body, code, message, now));
     },
-    async visible(lane) {
-      return reading(() => Number(sql.count.get(lane, options.clock.now())?.n ?? 0));
+    async visible(kind) {
+      return reading(() => Number(sql.count.get(kind, options.clock.now())?.n ?? 0));
     },
-    async receive(lane, { limit, visibilityMs }) {
+    async receive(kind, { limit, visibilityMs }) {
       const now = options.clock.now();
-      if (reading(() => sql.due.all(lane, now, 1)).length === 0) return [];
+      if (reading(() => sql.due.all(kind, now, 1)).length === 0) return [];
       return inTransaction(database, random, () => {
         dropOld(now);
-        return sql.due.all(lane, now, limit).flatMap((row) => takeOne(row, lane, now + visibilityMs));
+        return sql.due.all(kind, now, limit).flatMap((row) => takeOne(row, kind, now + visibilityMs));
       });
     },
     async acknowledge({ messageId, receipt }) {
@@ -107,27 +107,27 @@ export function createSqliteQueue(options: {
       if (done) changed();
       return done;
     },
-    async nextVisibleAt(lane) {
-      const at = reading(() => sql.next.get(lane)?.at);
+    async nextVisibleAt(kind) {
+      const at = reading(() => sql.next.get(kind)?.at);
       return typeof at === 'number' ? at : undefined;
     },
-    async deadLetters(lane, limit) {
-      return reading(() => sql.letters.all(lane, limit).map((row) => letterOf(row, lane)));
+    async deadLetters(kind, limit) {
+      return reading(() => sql.deadLetters.all(kind, limit).map((row) => deadLetterOf(row, kind)));
     },
-    async redrive(lane, messageId) {
+    async redrive(kind, messageId) {
       const now = options.clock.now();
       const outcome = await inTransaction(database, random, () => {
-        const letter = sql.letter.get(messageId, lane);
-        if (!letter) return 'not found';
-        sql.add.run(messageId, lane, String(letter.body), now, now);
-        sql.dropLetter.run(messageId, lane);
+        const deadLetter = sql.deadLetter.get(messageId, kind);
+        if (!deadLetter) return 'not found';
+        sql.add.run(messageId, kind, String(deadLetter.body), now, now);
+        sql.dropDeadLetter.run(messageId, kind);
         return 'sent';
       });
       if (outcome === 'sent') changed();
       return outcome;
     },
-    async deleteDeadLetter(lane, messageId) {
-      return inTransaction(database, random, () => sql.dropLetter.run(messageId, lane).changes > 0);
+    async deleteDeadLetter(kind, messageId) {
+      return inTransaction(database, random, () => sql.dropDeadLetter.run(messageId, kind).changes > 0);
     },
     onChange(listener) {
       listeners.add(listener);
@@ -140,13 +140,13 @@ export function createSqliteQueue(options: {
 function prepare(database: DatabaseSync) {
   return {
     add: database.prepare(
-      'INSERT OR REPLACE INTO messages (id, lane, body, sent_at, visible_at, receive_count) VALUES (?, ?, ?, ?, ?, 0)',
+      'INSERT OR REPLACE INTO messages (id, kind, body, sent_at, visible_at, receive_count) VALUES (?, ?, ?, ?, ?, 0)',
     ),
     due: database.prepare(
-      'SELECT id, body, sent_at, receive_count FROM messages WHERE lane = ? AND visible_at <= ? ORDER BY visible_at LIMIT ?',
+      'SELECT id, body, sent_at, receive_count FROM messages WHERE kind = ? AND visible_at <= ? ORDER BY visible_at LIMIT ?',
     ),
-    count: database.prepare('SELECT count(*) AS n FROM messages WHERE lane = ? AND visible_at <= ?'),
-    next: database.prepare('SELECT min(visible_at) AS at FROM messages WHERE lane = ?'),
+    count: database.prepare('SELECT count(*) AS n FROM messages WHERE kind = ? AND visible_at <= ?'),
+    next: database.prepare('SELECT min(visible_at) AS at FROM messages WHERE kind = ?'),
     hide: database.prepare(
       'UPDATE messages SET visible_at = ?, receipt = ?, receive_count = receive_count + 1 WHERE id = ?',
     ),
@@ -155,21 +155,21 @@ function prepare(database: DatabaseSync) {
     drop: database.prepare('DELETE FROM messages WHERE id = ?'),
     dropOld: database.prepare('DELETE FROM messages WHERE sent_at <= ?'),
     bury: database.prepare(
-      'INSERT OR REPLACE INTO dead_letters (id, lane, body, code, sentence, dead_at) VALUES (?, ?, ?, ?, ?, ?)',
+      'INSERT OR REPLACE INTO dead_letters (id, kind, body, code, message, dead_at) VALUES (?, ?, ?, ?, ?, ?)',
     ),
-    letters: database.prepare('SELECT * FROM dead_letters WHERE lane = ? ORDER BY dead_at DESC LIMIT ?'),
-    letter: database.prepare('SELECT body FROM dead_letters WHERE id = ? AND lane = ?'),
-    dropLetter: database.prepare('DELETE FROM dead_letters WHERE id = ? AND lane = ?'),
+    deadLetters: database.prepare('SELECT * FROM dead_letters WHERE kind = ? ORDER BY dead_at DESC LIMIT ?'),
+    deadLetter: database.prepare('SELECT body FROM dead_letters WHERE id = ? AND kind = ?'),
+    dropDeadLetter: database.prepare('DELETE FROM dead_letters WHERE id = ? AND kind = ?'),
   };
 }
 
-function letterOf(row: Record<string, unknown>, lane: TaskKind): DeadLetter {
+function deadLetterOf(row: Record<string, unknown>, kind: TaskKind): DeadLetter {
   return {
     messageId: String(row.id),
-    lane,
+    kind,
     body: String(row.body),
     code: String(row.code),
-    sentence: String(row.sentence),
+    message: String(row.message),
     deadAt: Number(row.dead_at),
   };
 }

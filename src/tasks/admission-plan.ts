@@ -2,7 +2,7 @@ import { dependencyCycle } from './errors.ts';
 import {
   aliasKey,
   edgeKey,
-  FIRST_NUDGE_MS,
+  FIRST_WAKE_UP_MS,
   newTaskItem,
   QUEUED_ONLY,
   type TaskRecord,
@@ -51,25 +51,26 @@ export interface AdmissionPlan {
 
 /** Decides whether a request makes a task or joins one, and with which writes. Throws DEPENDENCY_CYCLE. */
 export function planAdmission(input: AdmissionInput): AdmissionPlan {
-  const undone = input.dependencies.filter((dependency) => !hasEnded(dependency.task.state));
+  const pendingDependencies = input.dependencies.filter((dependency) => !hasEnded(dependency.task.state));
   const { next, current } = input;
-  if (next) return planJoin(input, next, undone);
-  if (current?.task.state === 'queued' && undone.length === 0) return planJoin(input, current, undone);
-  return planTask(input, undone);
+  if (next) return planJoin(input, next, pendingDependencies);
+  if (current?.task.state === 'queued' && pendingDependencies.length === 0)
+    return planJoin(input, current, pendingDependencies);
+  return planTask(input, pendingDependencies);
 }
 
-function planTask(input: AdmissionInput, undone: readonly TaskRecord[]): AdmissionPlan {
+function planTask(input: AdmissionInput, pendingDependencies: readonly TaskRecord[]): AdmissionPlan {
   const { request, id, now } = input;
   const ranks = input.dependencies.map((dependency) => dependency.task.rank);
   const task: Task = {
     id,
     kind: request.kind,
     target: request.target,
-    state: undone.length > 0 ? 'waiting' : 'queued',
+    state: pendingDependencies.length > 0 ? 'waiting' : 'queued',
     reasons: request.reason ? [request.reason] : [],
     reasonCount: request.reason ? 1 : 0,
     dependsOn: input.dependencies.map((dependency) => dependency.task.id),
-    undone: undone.map((dependency) => dependency.task.id),
+    pendingDependencies: pendingDependencies.map((dependency) => dependency.task.id),
     rank: ranks.length === 0 ? 0 : 1 + Math.max(...ranks),
     force: request.force === true,
     attempts: 0,
@@ -78,14 +79,14 @@ function planTask(input: AdmissionInput, undone: readonly TaskRecord[]): Admissi
   };
   const writes: Write[] = [{ kind: 'put', item: newTaskItem(task, now), when: [{ test: 'absent' }] }];
   if (input.named) writes.push({ kind: 'check', key: aliasKey(id), when: [{ test: 'absent' }] });
-  writes.push(...forceCurrent(input, undone), ...edges(id, undone));
+  writes.push(...forceCurrent(input, pendingDependencies), ...edges(id, pendingDependencies));
   return { taskId: id, task, joined: false, writes, open: { ...input.open, next: id } };
 }
 
-function planJoin(input: AdmissionInput, into: TaskRecord, undone: readonly TaskRecord[]): AdmissionPlan {
+function planJoin(input: AdmissionInput, into: TaskRecord, pendingDependencies: readonly TaskRecord[]): AdmissionPlan {
   const { request, now } = input;
   const { task } = into;
-  const added = undone.filter((dependency) => !task.undone.includes(dependency.task.id));
+  const added = pendingDependencies.filter((dependency) => !task.pendingDependencies.includes(dependency.task.id));
   const rank = rankAfterJoin(into, added);
   const reason = request.reason !== undefined && !task.reasons.includes(request.reason) ? request.reason : undefined;
   const force = request.force === true && !task.force;
@@ -95,7 +96,7 @@ function planJoin(input: AdmissionInput, into: TaskRecord, undone: readonly Task
     if (task.reasons.length < MAX_REASONS) set.reasons = [...task.reasons, reason];
   }
   if (force) set.force = true;
-  if (force && task.state === 'queued') set.nudgeAt = now + FIRST_NUDGE_MS;
+  if (force && task.state === 'queued') set.wakeAt = now + FIRST_WAKE_UP_MS;
   const addedIds = added.map((dependency) => dependency.task.id);
   if (added.length > 0) {
     set.dependsOn = [...task.dependsOn, ...addedIds.filter((id) => !task.dependsOn.includes(id))];
@@ -103,7 +104,7 @@ function planJoin(input: AdmissionInput, into: TaskRecord, undone: readonly Task
     if (task.state === 'queued') Object.assign(set, { state: 'waiting', ...waitingAttributes(task.id, now) });
   }
   const becomesWaiting = set.state === 'waiting';
-  if (becomesWaiting) delete set.nudgeAt;
+  if (becomesWaiting) delete set.wakeAt;
   const when: Condition[] = [
     { test: 'equals', attribute: 'state', value: task.state },
     { test: 'equals', attribute: 'attempts', value: task.attempts },
@@ -111,12 +112,12 @@ function planJoin(input: AdmissionInput, into: TaskRecord, undone: readonly Task
     { test: 'equals', attribute: 'rank', value: task.rank },
   ];
   if (rank !== task.rank) when.push({ test: 'lacks', attribute: 'hasDependents' });
-  const forced = into === input.current ? [] : forceCurrent(input, undone);
+  const forced = into === input.current ? [] : forceCurrent(input, pendingDependencies);
   const changes = Object.keys(set).length > 0 || added.length > 0;
   const writes: Write[] = [];
   if (changes) {
     const remove = becomesWaiting ? QUEUED_ONLY : [];
-    writes.push({ kind: 'update', key: taskKey(task.id), set, remove, add: { undone: addedIds }, when });
+    writes.push({ kind: 'update', key: taskKey(task.id), set, remove, add: { pendingDependencies: addedIds }, when });
   } else if (input.named) writes.push({ kind: 'check', key: taskKey(task.id), when });
   writes.push(...forced, ...edges(task.id, added));
   if (input.named) writes.push(...alias(input, task));
@@ -124,7 +125,7 @@ function planJoin(input: AdmissionInput, into: TaskRecord, undone: readonly Task
     ...task,
     ...(becomesWaiting ? { state: 'waiting' as const } : {}),
     reasons: Array.isArray(set.reasons) ? set.reasons : task.reasons,
-    undone: [...task.undone, ...addedIds],
+    pendingDependencies: [...task.pendingDependencies, ...addedIds],
     force: task.force || force,
   };
   return { taskId: task.id, task: after, joined: true, writes, open: input.open };
@@ -141,15 +142,15 @@ function rankAfterJoin(into: TaskRecord, added: readonly TaskRecord[]): number {
 }
 
 /** A forced request waits behind a queued `current`, so that one has to pass its cooldown, too. */
-function forceCurrent(input: AdmissionInput, undone: readonly TaskRecord[]): readonly Write[] {
+function forceCurrent(input: AdmissionInput, pendingDependencies: readonly TaskRecord[]): readonly Write[] {
   const current = input.current?.task;
   if (!input.request.force || current?.state !== 'queued' || current.force) return [];
-  if (undone.some((dependency) => dependency.task.id === current.id)) return [];
+  if (pendingDependencies.some((dependency) => dependency.task.id === current.id)) return [];
   return [
     {
       kind: 'update',
       key: taskKey(current.id),
-      set: { force: true, nudgeAt: input.now + FIRST_NUDGE_MS },
+      set: { force: true, wakeAt: input.now + FIRST_WAKE_UP_MS },
       when: [
         { test: 'equals', attribute: 'state', value: 'queued' },
         { test: 'equals', attribute: 'attempts', value: current.attempts },
@@ -159,8 +160,8 @@ function forceCurrent(input: AdmissionInput, undone: readonly TaskRecord[]): rea
 }
 
 /** For each dependency the edge, and the proof that it has not ended: an edge written after its end would wait for ever. */
-function edges(dependent: string, undone: readonly TaskRecord[]): readonly Write[] {
-  return undone.flatMap((dependency): readonly Write[] => {
+function edges(dependent: string, pendingDependencies: readonly TaskRecord[]): readonly Write[] {
+  return pendingDependencies.flatMap((dependency): readonly Write[] => {
     const id = dependency.task.id;
     const when = [STILL_UNDONE, { test: 'equals', attribute: 'rank', value: dependency.task.rank } as const];
     const key = taskKey(id);

@@ -1,10 +1,10 @@
 import type { ErrorRecord } from '../errors.ts';
 import type { Pause } from './pause.ts';
 import type { ChangeRecord, Clock, Ledger, TaskQueue } from './ports.ts';
-import type { Health, LaneCaps, Task, TaskKind, TaskRequest, TaskState, WorkResult } from './task.ts';
+import type { ConcurrencyCaps, Health, Task, TaskKind, TaskRequest, TaskState, WorkResult } from './task.ts';
 
 /** The settings the lifecycle needs; units in the names. */
-export interface LifecycleSettings extends LaneCaps {
+export interface LifecycleSettings extends ConcurrencyCaps {
   readonly taskCooldownAfterFailures: number;
   readonly taskHistoryMs: number;
   readonly indexAfterCompaction: boolean;
@@ -51,8 +51,8 @@ export type ClaimOutcome =
   | { readonly outcome: 'finished'; readonly state: TaskState }
   | { readonly outcome: 'waiting' }
   | { readonly outcome: 'cooling'; readonly until: number }
-  | { readonly outcome: 'busy'; readonly because: string }
-  | { readonly outcome: 'paused'; readonly because: string };
+  | { readonly outcome: 'busy'; readonly reason: string }
+  | { readonly outcome: 'paused'; readonly reason: string };
 
 /** How an attempt ended. `released`: stopped from outside, back to queued at once, not counted. */
 export type AttemptEnd =
@@ -83,9 +83,9 @@ export interface TaskPage {
 
 export interface RecoverReport {
   readonly endedAttempts: number;
-  readonly nudged: number;
-  readonly judged: number;
-  readonly told: number;
+  readonly woken: number;
+  readonly rechecked: number;
+  readonly notified: number;
   /** Items that could not be handled this time; they stay due. */
   readonly errors: readonly ErrorRecord[];
 }
@@ -102,7 +102,7 @@ export interface Lifecycle {
   claim(request: { readonly taskId: string; readonly claimId: string; readonly holder: string }): Promise<ClaimOutcome>;
   /** Renews the lease by one write; answers the new end on the monotonic clock. Throws LEASE_LOST. */
   renew(claim: Claim): Promise<number>;
-  /** Stores `current` for the first attempt; answers the base version of the first attempt. Throws LEASE_LOST. */
+  /** Tables `current` for the first attempt; answers the base version of the first attempt. Throws LEASE_LOST. */
   baseVersion(claim: Claim, current: number): Promise<number>;
   /** Ends the attempt in one transaction. Throws LEASE_LOST when the attempt is no longer this claim's. */
   settle(claim: Claim, end: AttemptEnd): Promise<Settlement>;
@@ -117,8 +117,8 @@ export interface Lifecycle {
   resume(scope: string): Promise<boolean>;
   pauses(): Promise<readonly Pause[]>;
 
-  /** Sends a nudge for the task on its own lane. */
-  nudge(task: Task): Promise<void>;
+  /** Sends a wake-up for the task on its own queue. */
+  wake(task: Task): Promise<void>;
   /** By task id or by the id of a request that joined it. */
   getTask(id: string): Promise<Task | undefined>;
   /** Open tasks of one target, at most two a kind. */
@@ -136,7 +136,7 @@ export interface Lifecycle {
   /** Keeps the facts unless newer ones are there; false then. `need` orders `listFacts`, greatest first. */
   putFacts(facts: StoredFacts & { readonly need: number }): Promise<boolean>;
   getFacts(target: string): Promise<StoredFacts | undefined>;
-  /** Drops the facts of a store that is gone, if they are still those of `observedAt`; false otherwise. */
+  /** Drops the facts of a table that is gone, if they are still those of `observedAt`; false otherwise. */
   forgetFacts(target: string, observedAt: number): Promise<boolean>;
   listFacts(page: { readonly limit: number; readonly after?: string }): Promise<{
     readonly facts: readonly StoredFacts[];

@@ -26,9 +26,12 @@ async function waits(lifecycle: Reader, task: Task, now: number): Promise<boolea
   return Math.max(task.notBefore ?? 0, cooldownUntil) > now + PATIENCE_MS;
 }
 
-/** What it depends on, and the task of its kind that began before it. One that has ended is about to be told. */
-async function goingBefore(lifecycle: Reader, { id, kind, target, undone }: Task): Promise<readonly Task[]> {
-  const dependencies = await Promise.all(undone.map((dependency) => lifecycle.getTask(dependency)));
+/** What it depends on, and the task of its kind that began before it. Whoever waits for one that has ended is about to be notified. */
+async function goingBefore(
+  lifecycle: Reader,
+  { id, kind, target, pendingDependencies }: Task,
+): Promise<readonly Task[]> {
+  const dependencies = await Promise.all(pendingDependencies.map((dependency) => lifecycle.getTask(dependency)));
   const current = (await lifecycle.openTasks(target)).find((open) => open.kind === kind && open.attempts > 0);
   return [...dependencies, current].flatMap((task) =>
     task === undefined || task.id === id || hasEnded(task.state) ? [] : [task],

@@ -1,7 +1,7 @@
 import type { Claim, ClaimOutcome } from './api.ts';
 import { healthKey, leaseKey, openKey, QUEUED_ONLY, type TaskRecord, taskKey } from './items.ts';
 import { endLostAttempt, renew } from './lease.ts';
-import { findTask, type Parts, transact, untilWritten } from './ledger-context.ts';
+import { findTask, type LedgerContext, transact, untilWritten } from './ledger-context.ts';
 import type { Pause } from './pause.ts';
 import { holdPaused, pauseIn, pauseKeysOf } from './pause-items.ts';
 import type { Write } from './ports.ts';
@@ -29,19 +29,19 @@ export interface ClaimRequest {
 }
 
 /** Answers without a write where that can be said; else takes task and lease in one transaction. */
-export function claim(parts: Parts, request: ClaimRequest): Promise<ClaimOutcome> {
-  return untilWritten<ClaimOutcome>(parts, `claim ${request.taskId}`, async () => {
-    const record = await findTask(parts, request.taskId);
+export function claim(context: LedgerContext, request: ClaimRequest): Promise<ClaimOutcome> {
+  return untilWritten<ClaimOutcome>(context, `claim ${request.taskId}`, async () => {
+    const record = await findTask(context, request.taskId);
     if (!record) return { outcome: 'unknown' };
     const { task } = record;
     if (hasEnded(task.state)) return { outcome: 'finished', state: task.state };
     if (task.state === 'waiting') return { outcome: 'waiting' };
-    if (task.state === 'running' && record.claimId === request.claimId) return adopt(parts, record, request.claimId);
-    const store = await readStore(parts, record);
-    if (store.lease.holder) return meetHolder(parts, task.target, store.lease);
+    if (task.state === 'running' && record.claimId === request.claimId) return adopt(context, record, request.claimId);
+    const table = await readTableState(context, record);
+    if (table.lease.holder) return meetHolder(context, task.target, table.lease);
     if (task.state === 'running') return 'changed';
-    if (store.pause) return leavePaused(parts, record, store.pause);
-    return (await refuse(parts, record, store)) ?? take(parts, request, record, store);
+    if (table.pause) return leavePaused(context, record, table.pause);
+    return (await refuse(context, record, table)) ?? take(context, request, record, table);
   });
 }
 
@@ -52,9 +52,9 @@ interface Store {
   readonly pause: Pause | undefined;
 }
 
-async function readStore(parts: Parts, { task }: TaskRecord): Promise<Store> {
+async function readTableState(context: LedgerContext, { task }: TaskRecord): Promise<Store> {
   const { target, kind } = task;
-  const [lease, health, open, ...pauses] = await parts.ledger.getMany([
+  const [lease, health, open, ...pauses] = await context.ledger.getMany([
     leaseKey(target),
     healthKey(target, kind),
     openKey(target, kind),
@@ -69,57 +69,57 @@ async function readStore(parts: Parts, { task }: TaskRecord): Promise<Store> {
 }
 
 /** The claim of this claimId was written and its answer lost: it is renewed, since nobody knows how long that took. */
-async function adopt(parts: Parts, record: TaskRecord, claimId: string): Promise<ClaimOutcome> {
+async function adopt(context: LedgerContext, record: TaskRecord, claimId: string): Promise<ClaimOutcome> {
   const held: Claim = { task: record.task, claimId, token: record.token ?? 0, leaseEndsAt: 0 };
-  return { outcome: 'claimed', adopted: true, claim: { ...held, leaseEndsAt: await renew(parts, held) } };
+  return { outcome: 'claimed', adopted: true, claim: { ...held, leaseEndsAt: await renew(context, held) } };
 }
 
 /** An expired lease is never taken over: its attempt is ended first, then everything is read again. */
-async function meetHolder(parts: Parts, target: string, lease: Lease): Promise<ClaimOutcome | 'changed'> {
+async function meetHolder(context: LedgerContext, target: string, lease: Lease): Promise<ClaimOutcome | 'changed'> {
   const { holder } = lease;
-  if (holder && isExpired(holder, parts.clock.now(), parts.holderGone)) {
-    await endLostAttempt(parts, target);
+  if (holder && isExpired(holder, context.clock.now(), context.holderGone)) {
+    await endLostAttempt(context, target);
     return 'changed';
   }
-  return { outcome: 'busy', because: `${holder?.kind} task ${holder?.taskId} holds the lease` };
+  return { outcome: 'busy', reason: `${holder?.kind} task ${holder?.taskId} holds the lease` };
 }
 
 /** The lease is looked at before: a holder that died is ended also on a paused table. `force` does not pass a pause. */
-async function leavePaused(parts: Parts, record: TaskRecord, { by, reason }: Pause): Promise<ClaimOutcome> {
-  await holdPaused(parts, record);
-  return { outcome: 'paused', because: `${by} paused it: ${reason}` };
+async function leavePaused(context: LedgerContext, record: TaskRecord, { by, reason }: Pause): Promise<ClaimOutcome> {
+  await holdPaused(context, record);
+  return { outcome: 'paused', reason: `${by} paused it: ${reason}` };
 }
 
-async function refuse(parts: Parts, { task }: TaskRecord, store: Store): Promise<ClaimOutcome | undefined> {
-  const now = parts.clock.now();
-  const until = coolingUntil(task, store.health, now);
+async function refuse(context: LedgerContext, { task }: TaskRecord, table: Store): Promise<ClaimOutcome | undefined> {
+  const now = context.clock.now();
+  const until = coolingUntil(task, table.health, now);
   if (until !== undefined) return { outcome: 'cooling', until };
-  const { current } = store.open;
+  const { current } = table.open;
   if (current !== undefined && current !== task.id) {
-    return { outcome: 'busy', because: `${current} of the same kind began before and has not ended` };
+    return { outcome: 'busy', reason: `${current} of the same kind began before and has not ended` };
   }
-  const { lastKind, releasedAt } = store.lease;
+  const { lastKind, releasedAt } = table.lease;
   const sinceRelease = now - (releasedAt ?? Number.NEGATIVE_INFINITY);
   if (lastKind !== task.kind || sinceRelease < 0 || sinceRelease >= TURN_MS) return undefined;
   const others = await runnableTasks(
-    parts,
+    context,
     task.target,
     TASK_KINDS.filter((kind) => kind !== task.kind),
   );
   const [other] = others;
-  return other ? { outcome: 'busy', because: `it is the turn of ${other.kind} task ${other.id}` } : undefined;
+  return other ? { outcome: 'busy', reason: `it is the turn of ${other.kind} task ${other.id}` } : undefined;
 }
 
 async function take(
-  parts: Parts,
+  context: LedgerContext,
   { claimId, holder }: ClaimRequest,
   record: TaskRecord,
-  store: Store,
+  table: Store,
 ): Promise<ClaimOutcome | 'changed'> {
   const { task } = record;
-  const sentAt = parts.clock.monotonic();
-  const now = parts.clock.now();
-  const token = store.lease.token + 1;
+  const sentAt = context.clock.monotonic();
+  const now = context.clock.now();
+  const token = table.lease.token + 1;
   const begun = {
     state: 'running' as const,
     force: false,
@@ -139,17 +139,17 @@ async function take(
         { test: 'equals', attribute: 'force', value: task.force },
       ],
     },
-    takeLease(task.target, store.lease, {
+    takeLease(task.target, table.lease, {
       claimId,
       taskId: task.id,
       kind: task.kind,
       process: holder,
       expiresAt: now + LEASE_MS,
     }),
-    becomesCurrent(task.id, record, store.open),
-    sameCooldown(record, store.health),
+    becomesCurrent(task.id, record, table.open),
+    sameCooldown(record, table.health),
   ];
-  const result = await transact(parts, writes);
+  const result = await transact(context, writes);
   if (!result.written) return 'changed';
   const { notBefore: _past, ...rest } = task;
   return {

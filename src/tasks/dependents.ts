@@ -3,7 +3,7 @@ import { dependencyFailed } from './errors.ts';
 import {
   EDGE_PREFIX,
   edgeKey,
-  FIRST_NUDGE_MS,
+  FIRST_WAKE_UP_MS,
   openKey,
   QUEUED_ONLY,
   queuedAttributes,
@@ -15,7 +15,7 @@ import {
   ttlSeconds,
   WAITING_ONLY,
 } from './items.ts';
-import { type Parts, transact, untilWritten } from './ledger-context.ts';
+import { type LedgerContext, transact, untilWritten } from './ledger-context.ts';
 import type { Write } from './ports.ts';
 import { endedAttributes } from './settle-plan.ts';
 import { changeOpen, type OpenTasks, readOpen } from './table-items.ts';
@@ -28,30 +28,30 @@ const EDGES_A_PAGE = 100;
  * to live: history never expires while somebody still waits for it. Safe to repeat.
  */
 export async function tellDependents(
-  parts: Parts,
+  context: LedgerContext,
   record: TaskRecord,
   beforeExpiry: () => Promise<void>,
 ): Promise<void> {
   const { task } = record;
-  if (record.told || !hasEnded(task.state)) return;
+  if (record.notified || !hasEnded(task.state)) return;
   let after: string | undefined;
   do {
-    const page = await parts.ledger.query({
+    const page = await context.ledger.query({
       pk: taskKey(task.id).pk,
       skPrefix: EDGE_PREFIX,
       limit: EDGES_A_PAGE,
       ...(after === undefined ? {} : { after }),
     });
-    for (const edge of page.items) await release(parts, reader(edge.attributes).text('dependent'), task);
+    for (const edge of page.items) await release(context, reader(edge.attributes).text('dependent'), task);
     after = page.next;
   } while (after !== undefined);
   await beforeExpiry();
-  await transact(parts, [
+  await transact(context, [
     {
       kind: 'update',
       key: taskKey(task.id),
-      set: { removeAfter: ttlSeconds(parts.clock.now(), parts.settings.taskHistoryMs) },
-      remove: ['untoldShard'],
+      set: { removeAfter: ttlSeconds(context.clock.now(), context.settings.taskHistoryMs) },
+      remove: ['unnotifiedShard'],
       when: [
         { test: 'equals', attribute: 'state', value: task.state },
         { test: 'lacks', attribute: 'removeAfter' },
@@ -61,54 +61,58 @@ export async function tellDependents(
 }
 
 /** Takes one ended dependency from one dependent; whoever takes the last one makes it queued. */
-export function release(parts: Parts, dependentId: string, ended: Pick<Task, 'id' | 'state' | 'error'>): Promise<void> {
-  return untilWritten<undefined>(parts, `release ${dependentId}`, async () => {
-    const item = await parts.ledger.get(taskKey(dependentId));
+export function release(
+  context: LedgerContext,
+  dependentId: string,
+  ended: Pick<Task, 'id' | 'state' | 'error'>,
+): Promise<void> {
+  return untilWritten<undefined>(context, `release ${dependentId}`, async () => {
+    const item = await context.ledger.get(taskKey(dependentId));
     const dependent = item && readTask(item).task;
     const edge: Write = { kind: 'delete', key: edgeKey(ended.id, dependentId), when: [] };
-    if (dependent?.state !== 'waiting' || !dependent.undone.includes(ended.id)) {
-      await transact(parts, [edge]);
+    if (dependent?.state !== 'waiting' || !dependent.pendingDependencies.includes(ended.id)) {
+      await transact(context, [edge]);
       return undefined;
     }
     if (ended.state === 'done') {
-      const result = await transact(parts, [unblock(parts, dependent, ended.id), edge]);
+      const result = await transact(context, [unblock(context, dependent, ended.id), edge]);
       return result.written ? undefined : 'changed';
     }
-    const { writes, failed } = await failDependent(parts, dependent, ended);
-    const result = await transact(parts, [...writes, edge]);
+    const { writes, failed } = await failDependent(context, dependent, ended);
+    const result = await transact(context, [...writes, edge]);
     if (!result.written) return 'changed';
-    parts.onEnded(failed);
+    context.onEnded(failed);
     return undefined;
   });
 }
 
 /** The size of the set decides, never a counter: a record that comes twice finds its id gone. */
-function unblock(parts: Parts, dependent: Task, endedId: string): Write {
-  const last = dependent.undone.length === 1;
-  const now = parts.clock.now();
+function unblock(context: LedgerContext, dependent: Task, endedId: string): Write {
+  const last = dependent.pendingDependencies.length === 1;
+  const now = context.clock.now();
   return {
     kind: 'update',
     key: taskKey(dependent.id),
-    take: { undone: [endedId] },
-    set: last ? { state: 'queued', ...queuedAttributes(dependent, now + FIRST_NUDGE_MS) } : {},
+    take: { pendingDependencies: [endedId] },
+    set: last ? { state: 'queued', ...queuedAttributes(dependent, now + FIRST_WAKE_UP_MS) } : {},
     remove: last ? WAITING_ONLY : [],
     when: [
       { test: 'equals', attribute: 'state', value: 'waiting' },
-      { test: 'contains', attribute: 'undone', value: endedId },
-      { test: 'size', attribute: 'undone', value: dependent.undone.length },
+      { test: 'contains', attribute: 'pendingDependencies', value: endedId },
+      { test: 'size', attribute: 'pendingDependencies', value: dependent.pendingDependencies.length },
     ],
   };
 }
 
 async function failDependent(
-  parts: Parts,
+  context: LedgerContext,
   dependent: Task,
   ended: Pick<Task, 'id' | 'error'>,
 ): Promise<{ readonly writes: readonly Write[]; readonly failed: Task }> {
   const { id, target, kind } = dependent;
-  const open = readOpen(await parts.ledger.get(openKey(target, kind)));
+  const open = readOpen(await context.ledger.get(openKey(target, kind)));
   const error = errorRecord(dependencyFailed(ended.id, ended.error?.message));
-  const now = parts.clock.now();
+  const now = context.clock.now();
   const write: Write = {
     kind: 'update',
     key: taskKey(id),
@@ -116,7 +120,7 @@ async function failDependent(
     remove: [...WAITING_ONLY, ...QUEUED_ONLY],
     when: [
       { test: 'equals', attribute: 'state', value: 'waiting' },
-      { test: 'contains', attribute: 'undone', value: ended.id },
+      { test: 'contains', attribute: 'pendingDependencies', value: ended.id },
     ],
   };
   const writes = [write, changeOpen(target, kind, open, without(open, id))];

@@ -2,8 +2,8 @@ import { UpkeepError } from '../errors.ts';
 import type { Task, TaskKind } from './task.ts';
 
 /** The lease or the attempt belongs to somebody else now: nothing may be committed any more. */
-export function leaseLost(target: string, because: string): UpkeepError {
-  return new UpkeepError(`The lease of ${target} is lost: ${because}.`, {
+export function leaseLost(target: string, reason: string): UpkeepError {
+  return new UpkeepError(`The lease of ${target} is lost: ${reason}.`, {
     code: 'LEASE_LOST',
     disposition: 'contention',
     next: 'Nothing is to be done: the task runs again under its next holder.',
@@ -23,7 +23,7 @@ export function deadlineReached(target: string): UpkeepError {
   return new UpkeepError(`The attempt on ${target} ran out of time before it made progress.`, {
     code: 'DEADLINE',
     disposition: 'failure',
-    next: 'It is tried again; if it repeats, give the lane more time or lower the limits of one pass.',
+    next: 'It is tried again; if it repeats, give the task more time or lower the limits of one pass.',
   });
 }
 

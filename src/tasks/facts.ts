@@ -1,13 +1,16 @@
 import type { StoredFacts } from './api.ts';
 import { factsKey, reader, shardOf, shards, sortableTime } from './items.ts';
-import { type Parts, transact } from './ledger-context.ts';
+import { type LedgerContext, transact } from './ledger-context.ts';
 import { mergedPage } from './pages.ts';
 import type { Item } from './ports.ts';
 
 /** Keeps an observation unless a newer one is there; false then. */
-export async function putFacts(parts: Parts, facts: StoredFacts & { readonly need: number }): Promise<boolean> {
+export async function putFacts(
+  context: LedgerContext,
+  facts: StoredFacts & { readonly need: number },
+): Promise<boolean> {
   const { target, observedAt, need } = facts;
-  const result = await transact(parts, [
+  const result = await transact(context, [
     {
       kind: 'update',
       key: factsKey(target),
@@ -32,27 +35,27 @@ export async function putFacts(parts: Parts, facts: StoredFacts & { readonly nee
   return result.written;
 }
 
-export async function getFacts(parts: Parts, target: string): Promise<StoredFacts | undefined> {
-  const item = await parts.ledger.get(factsKey(target));
+export async function getFacts(context: LedgerContext, target: string): Promise<StoredFacts | undefined> {
+  const item = await context.ledger.get(factsKey(target));
   return item && readFacts(item);
 }
 
-/** Drops the observation of a store that is gone, unless a newer one is there; false then. */
-export async function forgetFacts(parts: Parts, target: string, observedAt: number): Promise<boolean> {
+/** Drops the observation of a table that is gone, unless a newer one is there; false then. */
+export async function forgetFacts(context: LedgerContext, target: string, observedAt: number): Promise<boolean> {
   const when = [{ test: 'equals', attribute: 'observedAt', value: observedAt }] as const;
-  const result = await transact(parts, [{ kind: 'delete', key: factsKey(target), when }]);
+  const result = await transact(context, [{ kind: 'delete', key: factsKey(target), when }]);
   return result.written;
 }
 
-/** All stores' facts by need, greatest first. */
-export async function listFacts(parts: Parts, page: { readonly limit: number; readonly after?: string }) {
-  const hints = await mergedPage(parts, { index: 'needs', partitions: shards, sort: 'needSort', ...page });
-  const items = await readItems(parts, hints.entries);
+/** All tables' facts by need, greatest first. */
+export async function listFacts(context: LedgerContext, page: { readonly limit: number; readonly after?: string }) {
+  const hints = await mergedPage(context, { index: 'needs', partitions: shards, sort: 'needSort', ...page });
+  const items = await readItems(context, hints.entries);
   return { facts: items.map(readFacts), next: hints.next };
 }
 
-async function readItems(parts: Parts, entries: readonly Item[]): Promise<readonly Item[]> {
-  const items = await parts.ledger.getMany(entries.map(({ pk, sk }) => ({ pk, sk })));
+async function readItems(context: LedgerContext, entries: readonly Item[]): Promise<readonly Item[]> {
+  const items = await context.ledger.getMany(entries.map(({ pk, sk }) => ({ pk, sk })));
   return items.filter((item) => item !== undefined);
 }
 

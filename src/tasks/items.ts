@@ -11,17 +11,17 @@ export interface TaskRecord {
   /** Of the attempt that was settled last: how a settle whose answer was lost is known again. */
   readonly settledBy?: string;
   readonly token?: number;
-  readonly nudgeAt?: number;
-  readonly nudgeStepMs: number;
+  readonly wakeAt?: number;
+  readonly wakeStepMs: number;
   /** Contentions in a row. */
   readonly contentions: number;
   /** Set with the first edge from this task; from then on its rank is fixed. */
   readonly hasDependents: boolean;
-  /** True when dependents were told and the item has its time to live. */
-  readonly told: boolean;
+  /** True when dependents were notified and the item has its time to live. */
+  readonly notified: boolean;
 }
 
-export const FIRST_NUDGE_MS = 60_000;
+export const FIRST_WAKE_UP_MS = 60_000;
 export const JUDGE_AFTER_MS = 15 * 60_000;
 
 /** Sort keys that the stream's filters look for. */
@@ -36,26 +36,26 @@ export const edgeKey = (dependency: string, dependent: string): ItemKey => ({
   pk: `TASK#${dependency}`,
   sk: `${EDGE_PREFIX}${dependent}`,
 });
-export const openKey = (target: string, kind: TaskKind): ItemKey => ({ pk: storePk(target), sk: `OPEN#${kind}` });
-export const leaseKey = (target: string): ItemKey => ({ pk: storePk(target), sk: LEASE_SK });
-export const healthKey = (target: string, kind: TaskKind): ItemKey => ({ pk: storePk(target), sk: `HEALTH#${kind}` });
-export const factsKey = (target: string): ItemKey => ({ pk: storePk(target), sk: 'FACTS' });
+export const openKey = (target: string, kind: TaskKind): ItemKey => ({ pk: tablePk(target), sk: `OPEN#${kind}` });
+export const leaseKey = (target: string): ItemKey => ({ pk: tablePk(target), sk: LEASE_SK });
+export const healthKey = (target: string, kind: TaskKind): ItemKey => ({ pk: tablePk(target), sk: `HEALTH#${kind}` });
+export const factsKey = (target: string): ItemKey => ({ pk: tablePk(target), sk: 'FACTS' });
 /** `at` is the start of the attempt, so that a settle that is repeated writes the same key. */
 export const compactionKey = (target: string, at: number, taskId: string): ItemKey => ({
-  pk: storePk(target),
+  pk: tablePk(target),
   sk: `${COMPACTION_PREFIX}${sortableTime(at)}#${taskId}`,
 });
 
 export const EDGE_PREFIX = 'EDGE#';
 export const COMPACTION_PREFIX = 'COMPACTION#';
-const STORE_PREFIX = 'STORE#';
+const TABLE_PREFIX = 'TABLE#';
 
-export function storePk(target: string): string {
-  return `${STORE_PREFIX}${target}`;
+export function tablePk(target: string): string {
+  return `${TABLE_PREFIX}${target}`;
 }
 
 export function targetOfKey(key: ItemKey): string {
-  return key.pk.slice(STORE_PREFIX.length);
+  return key.pk.slice(TABLE_PREFIX.length);
 }
 
 /** Epoch milliseconds as text that sorts as the number does. */
@@ -75,15 +75,15 @@ export function shardOf(name: string): string {
 export const shards: readonly string[] = Array.from({ length: SHARDS }, (_, index) => String(index));
 
 /** What a task in `queued` has and no other: the entry of the queued index. */
-export function queuedAttributes(task: { id: string; kind: TaskKind }, nudgeAt: number): Attributes {
-  return { queuedShard: `${task.kind}#${shardOf(task.id)}`, nudgeAt, nudgeStepMs: FIRST_NUDGE_MS };
+export function queuedAttributes(task: { id: string; kind: TaskKind }, wakeAt: number): Attributes {
+  return { queuedShard: `${task.kind}#${shardOf(task.id)}`, wakeAt, wakeStepMs: FIRST_WAKE_UP_MS };
 }
-export const QUEUED_ONLY = ['queuedShard', 'nudgeAt', 'nudgeStepMs', 'notBefore'] as const;
+export const QUEUED_ONLY = ['queuedShard', 'wakeAt', 'wakeStepMs', 'notBefore'] as const;
 
 export function waitingAttributes(id: string, now: number): Attributes {
-  return { waitingShard: shardOf(id), judgeAt: now + JUDGE_AFTER_MS };
+  return { waitingShard: shardOf(id), recheckAt: now + JUDGE_AFTER_MS };
 }
-export const WAITING_ONLY = ['waitingShard', 'judgeAt'] as const;
+export const WAITING_ONLY = ['waitingShard', 'recheckAt'] as const;
 
 /** The item of a task that was just admitted. */
 export function newTaskItem(task: Task, now: number): Item {
@@ -103,9 +103,9 @@ export function newTaskItem(task: Task, now: number): Item {
     createdAt: task.createdAt,
     recentShard: shardOf(task.id),
     recentSort: `${sortableTime(task.createdAt)}#${task.id}`,
-    ...(task.state === 'waiting' ? waitingAttributes(task.id, now) : queuedAttributes(task, now + FIRST_NUDGE_MS)),
+    ...(task.state === 'waiting' ? waitingAttributes(task.id, now) : queuedAttributes(task, now + FIRST_WAKE_UP_MS)),
   };
-  if (task.undone.length > 0) attributes.undone = new Set(task.undone);
+  if (task.pendingDependencies.length > 0) attributes.pendingDependencies = new Set(task.pendingDependencies);
   return { ...taskKey(task.id), attributes };
 }
 
@@ -120,7 +120,7 @@ export function readTask(item: Item): TaskRecord {
     reasons: get.list('reasons'),
     reasonCount: get.number('reasonCount') ?? 0,
     dependsOn: get.list('dependsOn'),
-    undone: get.list('undone'),
+    pendingDependencies: get.list('pendingDependencies'),
     rank: get.number('rank') ?? 0,
     force: item.attributes.force === true,
     attempts: get.number('attempts') ?? 0,
@@ -139,15 +139,15 @@ export function readTask(item: Item): TaskRecord {
   };
   return {
     task,
-    nudgeStepMs: get.number('nudgeStepMs') ?? FIRST_NUDGE_MS,
+    wakeStepMs: get.number('wakeStepMs') ?? FIRST_WAKE_UP_MS,
     contentions: get.number('contentions') ?? 0,
     hasDependents: item.attributes.hasDependents === true,
-    told: item.attributes[TTL_ATTRIBUTE] !== undefined,
+    notified: item.attributes[TTL_ATTRIBUTE] !== undefined,
     ...defined({
       claimId: get.optionalText('claimId'),
       settledBy: get.optionalText('settledBy'),
       token: get.number('token'),
-      nudgeAt: get.number('nudgeAt'),
+      wakeAt: get.number('wakeAt'),
     }),
   };
 }

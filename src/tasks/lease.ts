@@ -2,7 +2,7 @@ import { errorRecord } from '../errors.ts';
 import type { Claim } from './api.ts';
 import { holderLost, leaseLost } from './errors.ts';
 import { healthKey, leaseKey, openKey, readTask, taskKey } from './items.ts';
-import { type Parts, transact, untilWritten } from './ledger-context.ts';
+import { type LedgerContext, transact, untilWritten } from './ledger-context.ts';
 import { type EndPlan, planEnd } from './settle-plan.ts';
 import {
   heldBy,
@@ -16,14 +16,14 @@ import {
 } from './table-items.ts';
 
 /** Renews the lease by one conditional update of LEASE alone; answers the new end on the monotonic clock. */
-export async function renew(parts: Parts, claim: Claim): Promise<number> {
-  const sentAt = parts.clock.monotonic();
+export async function renew(context: LedgerContext, claim: Claim): Promise<number> {
+  const sentAt = context.clock.monotonic();
   const { target } = claim.task;
-  const result = await transact(parts, [
+  const result = await transact(context, [
     {
       kind: 'update',
       key: leaseKey(target),
-      set: { expiresAt: parts.clock.now() + LEASE_MS },
+      set: { expiresAt: context.clock.now() + LEASE_MS },
       when: heldBy(claim.claimId, claim.token),
     },
   ]);
@@ -31,10 +31,10 @@ export async function renew(parts: Parts, claim: Claim): Promise<number> {
   return sentAt + LEASE_MS;
 }
 
-/** The first attempt stores the base version that it begins from; every later one measures from there, too. */
-export async function baseVersion(parts: Parts, claim: Claim, current: number): Promise<number> {
+/** The first attempt tables the base version that it begins from; every later one measures from there, too. */
+export async function baseVersion(context: LedgerContext, claim: Claim, current: number): Promise<number> {
   const { id, target } = claim.task;
-  const result = await transact(parts, [
+  const result = await transact(context, [
     {
       kind: 'update',
       key: taskKey(id),
@@ -46,7 +46,7 @@ export async function baseVersion(parts: Parts, claim: Claim, current: number): 
     },
   ]);
   if (result.written) return current;
-  const item = await parts.ledger.get(taskKey(id));
+  const item = await context.ledger.get(taskKey(id));
   const record = item && readTask(item);
   const stored = record?.claimId === claim.claimId ? record.task.firstBaseVersion : undefined;
   if (stored === undefined) throw leaseLost(target, 'the task has another attempt');
@@ -55,18 +55,18 @@ export async function baseVersion(parts: Parts, claim: Claim, current: number): 
 
 /**
  * Ends the attempt of a holder that did not come back, if the lease is still as expired as it was seen: its task is
- * judged as after a failure HOLDER_LOST, the holder is cleared and the token grows, so that nothing of the old holder
+ * rechecked as after a failure HOLDER_LOST, the holder is cleared and the token grows, so that nothing of the old holder
  * can be written any more. False when there was nothing to end.
  */
-export function endLostAttempt(parts: Parts, target: string): Promise<boolean> {
-  return untilWritten<boolean>(parts, `end the lost attempt on ${target}`, async () => {
-    const lease = readLease(await parts.ledger.get(leaseKey(target)));
-    const now = parts.clock.now();
-    if (!lease.holder || !isExpired(lease.holder, now, parts.holderGone)) return false;
-    const plan = await planLoss(parts, target, lease, now);
-    const result = await transact(parts, [...(plan?.writes ?? []), clearHolder(target, lease, now)]);
+export function endLostAttempt(context: LedgerContext, target: string): Promise<boolean> {
+  return untilWritten<boolean>(context, `end the lost attempt on ${target}`, async () => {
+    const lease = readLease(await context.ledger.get(leaseKey(target)));
+    const now = context.clock.now();
+    if (!lease.holder || !isExpired(lease.holder, now, context.holderGone)) return false;
+    const plan = await planLoss(context, target, lease, now);
+    const result = await transact(context, [...(plan?.writes ?? []), clearHolder(target, lease, now)]);
     if (!result.written) return 'changed';
-    if (plan?.ended) parts.onEnded(plan.ended);
+    if (plan?.ended) context.onEnded(plan.ended);
     return true;
   });
 }
@@ -79,10 +79,15 @@ function clearHolder(target: string, lease: Lease, now: number) {
   ]);
 }
 
-async function planLoss(parts: Parts, target: string, lease: Lease, now: number): Promise<EndPlan | undefined> {
+async function planLoss(
+  context: LedgerContext,
+  target: string,
+  lease: Lease,
+  now: number,
+): Promise<EndPlan | undefined> {
   if (!lease.holder) return undefined;
   const { taskId, claimId, kind } = lease.holder;
-  const [taskItem, healthItem, openItem] = await parts.ledger.getMany([
+  const [taskItem, healthItem, openItem] = await context.ledger.getMany([
     taskKey(taskId),
     healthKey(target, kind),
     openKey(target, kind),
@@ -96,6 +101,6 @@ async function planLoss(parts: Parts, target: string, lease: Lease, now: number)
     open: readOpen(openItem),
     end: { end: 'lost', error: errorRecord(holderLost(target)) },
     now,
-    settings: parts.settings,
+    settings: context.settings,
   });
 }

@@ -5,7 +5,7 @@ import type { TransactResult, Write } from './ports.ts';
 import type { Task } from './task.ts';
 
 /** What every rule works with. */
-export type Parts = Required<LifecycleOptions> & {
+export type LedgerContext = Required<LifecycleOptions> & {
   /** Whether `holderGone` can know anything. */
   readonly canSeeProcesses: boolean;
 };
@@ -13,8 +13,8 @@ export type Parts = Required<LifecycleOptions> & {
 const TRIES = 12;
 
 /** Writes with a token of its own: whoever tries again has read again, and writes something else. */
-export function transact(parts: Parts, writes: readonly Write[]): Promise<TransactResult> {
-  return parts.ledger.transact(writes, { clientToken: parts.newId() });
+export function transact(context: LedgerContext, writes: readonly Write[]): Promise<TransactResult> {
+  return context.ledger.transact(writes, { clientToken: context.newId() });
 }
 
 /**
@@ -22,32 +22,35 @@ export function transact(parts: Parts, writes: readonly Write[]): Promise<Transa
  * had read. Throws LEDGER_BUSY (contention) when that never ends.
  */
 export async function untilWritten<T>(
-  parts: Parts,
+  context: LedgerContext,
   what: string,
   attempt: () => Promise<T | 'changed'>,
 ): Promise<Exclude<T, 'changed'>> {
   for (let tries = 1; tries <= TRIES; tries += 1) {
     const answer = await attempt();
     if (answer !== 'changed') return answer as Exclude<T, 'changed'>;
-    if (tries > 2) await pause(parts, parts.random() * 20 * tries);
+    if (tries > 2) await pause(context, context.random() * 20 * tries);
   }
   throw ledgerBusy(what);
 }
 
 /** Waits on the injected clock. */
-export function pause(parts: Pick<Parts, 'clock'>, delayMs: number): Promise<void> {
-  return new Promise((resolve) => parts.clock.after(delayMs, resolve));
+export function pause(context: Pick<LedgerContext, 'clock'>, delayMs: number): Promise<void> {
+  return new Promise((resolve) => context.clock.after(delayMs, resolve));
 }
 
 /** The task of this id, or the one that the request of this id joined. */
-export async function findTask(parts: Parts, id: string): Promise<TaskRecord | undefined> {
-  return (await findTasks(parts, [id]))[0];
+export async function findTask(context: LedgerContext, id: string): Promise<TaskRecord | undefined> {
+  return (await findTasks(context, [id]))[0];
 }
 
 /** The same for at most 50 ids, in two reads at most. */
-export async function findTasks(parts: Parts, ids: readonly string[]): Promise<readonly (TaskRecord | undefined)[]> {
+export async function findTasks(
+  context: LedgerContext,
+  ids: readonly string[],
+): Promise<readonly (TaskRecord | undefined)[]> {
   if (ids.length === 0) return [];
-  const items = await parts.ledger.getMany(ids.flatMap((id) => [taskKey(id), aliasKey(id)]));
+  const items = await context.ledger.getMany(ids.flatMap((id) => [taskKey(id), aliasKey(id)]));
   const joinedIds = new Set<string>();
   const joinedOf = ids.map((_, index) => {
     const alias = items[index * 2] === undefined ? items[index * 2 + 1] : undefined;
@@ -55,7 +58,7 @@ export async function findTasks(parts: Parts, ids: readonly string[]): Promise<r
     if (joined) joinedIds.add(joined);
     return joined;
   });
-  const joined = await readTasks(parts, [...joinedIds]);
+  const joined = await readTasks(context, [...joinedIds]);
   return ids.map((_, index) => {
     const item = items[index * 2];
     return item ? readTask(item) : joined.get(joinedOf[index] ?? '');
@@ -63,10 +66,13 @@ export async function findTasks(parts: Parts, ids: readonly string[]): Promise<r
 }
 
 /** Tasks by their own ids, at most 100. */
-export async function readTasks(parts: Parts, ids: readonly string[]): Promise<ReadonlyMap<string, TaskRecord>> {
+export async function readTasks(
+  context: LedgerContext,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, TaskRecord>> {
   const found = new Map<string, TaskRecord>();
   if (ids.length === 0) return found;
-  for (const item of await parts.ledger.getMany(ids.map(taskKey))) {
+  for (const item of await context.ledger.getMany(ids.map(taskKey))) {
     if (!item) continue;
     const record = readTask(item);
     found.set(record.task.id, record);
@@ -74,12 +80,12 @@ export async function readTasks(parts: Parts, ids: readonly string[]): Promise<R
   return found;
 }
 
-/** The body of a nudge: it names the task and carries nothing else that matters. */
-export function nudgeBody(task: Pick<Task, 'id' | 'kind' | 'target'>): string {
+/** The body of a wake-up: it names the task and carries nothing else that matters. */
+export function wakeUpBody(task: Pick<Task, 'id' | 'kind' | 'target'>): string {
   return JSON.stringify({ kind: task.kind, target: task.target, taskId: task.id });
 }
 
-export async function sendNudge(parts: Parts, task: Task, delayMs: number): Promise<void> {
+export async function sendWakeUp(context: LedgerContext, task: Task, delayMs: number): Promise<void> {
   const delay = Math.min(900_000, Math.max(0, delayMs));
-  await parts.queue.send({ lane: task.kind, body: nudgeBody(task), ...(delay > 0 ? { delayMs: delay } : {}) });
+  await context.queue.send({ kind: task.kind, body: wakeUpBody(task), ...(delay > 0 ? { delayMs: delay } : {}) });
 }

@@ -4,7 +4,7 @@ import { claim } from './claim.ts';
 import { forgetFacts, getFacts, listFacts, putFacts } from './facts.ts';
 import { healthKey, leaseKey, openKey } from './items.ts';
 import { baseVersion, renew } from './lease.ts';
-import { findTask, type Parts, readTasks, sendNudge } from './ledger-context.ts';
+import { findTask, type LedgerContext, readTasks, sendWakeUp } from './ledger-context.ts';
 import { listTasks } from './pages.ts';
 import { listPauses, pause, resume } from './pause-items.ts';
 import { recover } from './recover.ts';
@@ -20,43 +20,43 @@ import { type Health, TASK_KINDS, type TaskKind } from './task.ts';
  */
 export function createLifecycle(options: LifecycleOptions): Lifecycle {
   const canSeeProcesses = options.holderGone !== undefined;
-  const parts: Parts = {
+  const context: LedgerContext = {
     ...options,
     holderGone: options.holderGone ?? (() => false),
     onEnded: options.onEnded ?? (() => undefined),
     canSeeProcesses,
   };
   return {
-    admit: (request) => admit(parts, request),
-    claim: (request) => claim(parts, request),
-    renew: (held) => renew(parts, held),
-    baseVersion: (held, current) => baseVersion(parts, held, current),
-    settle: (held, end) => settle(parts, held, end),
-    onRecord: (record) => onRecord(parts, record),
-    recover: () => recover(parts),
-    pause: (asked) => pause(parts, asked),
-    resume: (scope) => resume(parts, scope),
-    pauses: () => listPauses(parts.ledger),
-    nudge: (task) => sendNudge(parts, task, 0),
-    getTask: async (id) => (await findTask(parts, id))?.task,
-    listTasks: (page) => listTasks(parts, page),
-    putFacts: (facts) => putFacts(parts, facts),
-    getFacts: (target) => getFacts(parts, target),
-    forgetFacts: (target, observedAt) => forgetFacts(parts, target, observedAt),
-    listFacts: (page) => listFacts(parts, page),
+    admit: (request) => admit(context, request),
+    claim: (request) => claim(context, request),
+    renew: (held) => renew(context, held),
+    baseVersion: (held, current) => baseVersion(context, held, current),
+    settle: (held, end) => settle(context, held, end),
+    onRecord: (record) => onRecord(context, record),
+    recover: () => recover(context),
+    pause: (asked) => pause(context, asked),
+    resume: (scope) => resume(context, scope),
+    pauses: () => listPauses(context.ledger),
+    wake: (task) => sendWakeUp(context, task, 0),
+    getTask: async (id) => (await findTask(context, id))?.task,
+    listTasks: (page) => listTasks(context, page),
+    putFacts: (facts) => putFacts(context, facts),
+    getFacts: (target) => getFacts(context, target),
+    forgetFacts: (target, observedAt) => forgetFacts(context, target, observedAt),
+    listFacts: (page) => listFacts(context, page),
     async openTasks(target) {
-      const items = await parts.ledger.getMany(TASK_KINDS.map((kind) => openKey(target, kind)));
+      const items = await context.ledger.getMany(TASK_KINDS.map((kind) => openKey(target, kind)));
       const ids = items.flatMap((item) => Object.values(readOpen(item)) as string[]);
-      const tasks = await readTasks(parts, ids);
+      const tasks = await readTasks(context, ids);
       return ids.flatMap((id) => tasks.get(id)?.task ?? []);
     },
     async health(target) {
-      const items = await parts.ledger.getMany(TASK_KINDS.map((kind) => healthKey(target, kind)));
+      const items = await context.ledger.getMany(TASK_KINDS.map((kind) => healthKey(target, kind)));
       const entries = TASK_KINDS.map((kind, index) => [kind, readHealth(items[index], target, kind)] as const);
       return Object.fromEntries(entries) as Record<TaskKind, Health>;
     },
     async leaseOf(target) {
-      const { holder, token } = readLease(await parts.ledger.get(leaseKey(target)));
+      const { holder, token } = readLease(await context.ledger.get(leaseKey(target)));
       if (!holder) return undefined;
       return { taskId: holder.taskId, kind: holder.kind, expiresAt: holder.expiresAt, token };
     },

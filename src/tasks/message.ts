@@ -57,8 +57,8 @@ function refusal(issues: readonly z.core.$ZodIssue[]): UpkeepError {
     });
   }
   const fields = issues.map((issue) => issue.path.join('.') || 'body');
-  const sentences = issues.map((issue, index) => `${fields[index]}: ${issue.message}`);
-  return new UpkeepError(`The message is not valid: ${sentences.join('; ')}.`, {
+  const messages = issues.map((issue, index) => `${fields[index]}: ${issue.message}`);
+  return new UpkeepError(`The message is not valid: ${messages.join('; ')}.`, {
     code: 'MESSAGE_INVALID',
     disposition: 'permanent',
     next: 'Correct the fields named and send it again.',

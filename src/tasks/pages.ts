@@ -1,7 +1,7 @@
 import type { TaskPage } from './api.ts';
 import { cursorInvalid } from './errors.ts';
 import { reader, readTask, shards } from './items.ts';
-import type { Parts } from './ledger-context.ts';
+import type { LedgerContext } from './ledger-context.ts';
 import type { IndexName, Item } from './ports.ts';
 
 const LARGEST_PAGE = 100;
@@ -13,7 +13,7 @@ const CURSOR = /^\d{15}#[\x21-\x7e]{0,200}$/;
  * so that a page costs the same wherever it stands.
  */
 export async function mergedPage(
-  parts: Parts,
+  context: LedgerContext,
   page: {
     readonly index: IndexName;
     readonly partitions: readonly string[];
@@ -29,7 +29,9 @@ export async function mergedPage(
     limit: limit + 1,
     ...(page.after === undefined ? {} : { before: page.after }),
   };
-  const found = await Promise.all(page.partitions.map((partition) => parts.ledger.queryIndex({ ...query, partition })));
+  const found = await Promise.all(
+    page.partitions.map((partition) => context.ledger.queryIndex({ ...query, partition })),
+  );
   const sortOf = (item: Item): string => reader(item.attributes).text(page.sort);
   const all = found.flat().sort((left, right) => (sortOf(left) < sortOf(right) ? 1 : -1));
   const entries = all.slice(0, limit);
@@ -39,17 +41,17 @@ export async function mergedPage(
 
 /** The history: tasks by creation, newest first, of one target or of all. */
 export async function listTasks(
-  parts: Parts,
+  context: LedgerContext,
   page: { readonly target?: string; readonly limit: number; readonly after?: string },
 ): Promise<TaskPage> {
   const { target, ...rest } = page;
   if (page.after !== undefined && !CURSOR.test(page.after)) throw cursorInvalid(page.after);
   const hints = await mergedPage(
-    parts,
+    context,
     target === undefined
       ? { index: 'recent', partitions: shards, sort: 'recentSort', ...rest }
       : { index: 'target-tasks', partitions: [target], sort: 'recentSort', ...rest },
   );
-  const items = await parts.ledger.getMany(hints.entries.map(({ pk, sk }) => ({ pk, sk })));
+  const items = await context.ledger.getMany(hints.entries.map(({ pk, sk }) => ({ pk, sk })));
   return { tasks: items.flatMap((item) => (item ? [readTask(item).task] : [])), next: hints.next };
 }

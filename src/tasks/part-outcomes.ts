@@ -10,7 +10,7 @@ export interface PartOutcome {
  * Judges an attempt by its parts. Nothing failed: undefined. Some failed and some succeeded: the sentence for
  * `WorkResult.partial`, naming each that failed. None succeeded: throws; contention or permanent only if all were.
  */
-export function judgeParts(outcomes: readonly PartOutcome[]): string | undefined {
+export function assertPartsDone(outcomes: readonly PartOutcome[]): string | undefined {
   const failed = outcomes.filter((outcome) => outcome.error !== undefined);
   if (failed.length === 0) return undefined;
   const records = failed.map(({ name, error }) => ({ name, record: errorRecord(error) }));

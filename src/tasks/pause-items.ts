@@ -1,6 +1,6 @@
 import type { TaskRecord } from './items.ts';
-import { FIRST_NUDGE_MS, reader, taskKey } from './items.ts';
-import { type Parts, transact } from './ledger-context.ts';
+import { FIRST_WAKE_UP_MS, reader, taskKey } from './items.ts';
+import { type LedgerContext, transact } from './ledger-context.ts';
 import { EVERYTHING, type Pause } from './pause.ts';
 import type { Item, ItemKey, Ledger } from './ports.ts';
 
@@ -27,15 +27,15 @@ export function pauseIn(items: readonly (Item | undefined)[]): Pause | undefined
 }
 
 /** Nothing of the scope begins from now on; what runs goes on to its end. A second pause of the same scope replaces the first. */
-export async function pause(parts: Parts, { scope, by, reason, since }: Pause): Promise<void> {
-  await transact(parts, [
+export async function pause(context: LedgerContext, { scope, by, reason, since }: Pause): Promise<void> {
+  await transact(context, [
     { kind: 'put', item: { ...pauseKey(scope), attributes: { scope, by, reason, since } }, when: [] },
   ]);
 }
 
 /** False when that very scope was not paused. What waited is due again within two minutes. */
-export async function resume(parts: Parts, scope: string): Promise<boolean> {
-  const result = await transact(parts, [{ kind: 'delete', key: pauseKey(scope), when: [{ test: 'exists' }] }]);
+export async function resume(context: LedgerContext, scope: string): Promise<boolean> {
+  const result = await transact(context, [{ kind: 'delete', key: pauseKey(scope), when: [{ test: 'exists' }] }]);
   return result.written;
 }
 
@@ -57,19 +57,19 @@ export async function listPauses(ledger: Pick<Ledger, 'query'>): Promise<readonl
 
 /**
  * A paused task has used up its message: it is looked at again each minute, without a message, so that a resume brings it back
- * soon, however long its next nudge was away.
+ * soon, however long its next wake-up was away.
  */
-export async function holdPaused(parts: Parts, { task, nudgeAt }: TaskRecord): Promise<void> {
-  if (nudgeAt === undefined) return;
-  const next = parts.clock.now() + FIRST_NUDGE_MS;
-  await transact(parts, [
+export async function holdPaused(context: LedgerContext, { task, wakeAt }: TaskRecord): Promise<void> {
+  if (wakeAt === undefined) return;
+  const next = context.clock.now() + FIRST_WAKE_UP_MS;
+  await transact(context, [
     {
       kind: 'update',
       key: taskKey(task.id),
-      set: { nudgeAt: next, nudgeStepMs: FIRST_NUDGE_MS },
+      set: { wakeAt: next, wakeStepMs: FIRST_WAKE_UP_MS },
       when: [
         { test: 'equals', attribute: 'state', value: 'queued' },
-        { test: 'equals', attribute: 'nudgeAt', value: nudgeAt },
+        { test: 'equals', attribute: 'wakeAt', value: wakeAt },
       ],
     },
   ]);

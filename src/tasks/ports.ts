@@ -70,9 +70,9 @@ export type TransactResult =
  */
 export const INDEXES = {
   leases: { partition: 'leaseShard', sort: 'expiresAt', project: [] },
-  queued: { partition: 'queuedShard', sort: 'nudgeAt', project: ['kind', 'target'] },
-  waiting: { partition: 'waitingShard', sort: 'judgeAt', project: [] },
-  untold: { partition: 'untoldShard', sort: 'endedAt', project: [] },
+  queued: { partition: 'queuedShard', sort: 'wakeAt', project: ['kind', 'target'] },
+  waiting: { partition: 'waitingShard', sort: 'recheckAt', project: [] },
+  unnotified: { partition: 'unnotifiedShard', sort: 'endedAt', project: [] },
   recent: { partition: 'recentShard', sort: 'recentSort', project: ['kind', 'target'] },
   'target-tasks': { partition: 'target', sort: 'recentSort', project: ['kind'] },
   needs: { partition: 'needShard', sort: 'needSort', project: ['target'] },
@@ -102,7 +102,7 @@ export interface Page<T> {
 }
 
 /**
- * The durable store of tasks, leases and facts, shaped like one DynamoDB table.
+ * The durable table of tasks, leases and facts, shaped like one DynamoDB table.
  * `get`, `getMany` and `query` are consistent; `queryIndex` is a hint that may be stale in both directions.
  * An adapter repeats conflicts between transactions itself, with jitter and the same client token; it throws
  * LEDGER_UNAVAILABLE (contention) when it cannot tell whether the write was done.
@@ -149,52 +149,52 @@ export interface SequencedRecord extends ChangeRecord {
   readonly sequence: number;
 }
 
-/** The sending side of the lanes; what the lifecycle needs. */
+/** The sending side of the queues; what the lifecycle needs. */
 export interface TaskQueue {
   /** Delay in milliseconds, at most 900,000. */
-  send(message: { readonly lane: TaskKind; readonly body: string; readonly delayMs?: number }): Promise<void>;
-  /** Puts the untouched body in the lane's dead-letter queue, with code and sentence as attributes. */
-  deadLetter(letter: {
-    readonly lane: TaskKind;
+  send(message: { readonly kind: TaskKind; readonly body: string; readonly delayMs?: number }): Promise<void>;
+  /** Puts the untouched body in the queue's dead-letter queue, with code and message as attributes. */
+  deadLetter(deadLetter: {
+    readonly kind: TaskKind;
     readonly body: string;
     readonly messageId: string;
     readonly code: string;
-    readonly sentence: string;
+    readonly message: string;
   }): Promise<void>;
-  /** About how many messages of the lane could be received now. */
-  visible(lane: TaskKind): Promise<number>;
+  /** About how many messages of the queue could be received now. */
+  visible(kind: TaskKind): Promise<number>;
 }
 
 /** A message that could never become a task, with the reason. */
 export interface DeadLetter {
   /** Of the message as it first came. */
   readonly messageId: string;
-  readonly lane: TaskKind;
+  readonly kind: TaskKind;
   readonly body: string;
   readonly code: string;
-  readonly sentence: string;
+  readonly message: string;
   /** Epoch milliseconds. */
   readonly deadAt: number;
 }
 
-/** A letter that cannot be removed after its message was sent stays where it is: of one task id, it is the same task. */
-export type RedriveOutcome = 'sent' | 'sent, letter stays' | 'not found';
+/** A dead letter that cannot be removed after its message was sent stays where it is: of one task id, it is the same task. */
+export type RedriveOutcome = 'sent' | 'sent, dead letter stays' | 'not found';
 
-/** The dead letters of every lane; what an operator needs. Errors of all calls: QUEUE_UNAVAILABLE, LEDGER_UNAVAILABLE (contention). */
+/** The dead letters of every queue; what an operator needs. Errors of all calls: QUEUE_UNAVAILABLE, LEDGER_UNAVAILABLE (contention). */
 export interface DeadLetterQueue {
   /** The newest first, at most `limit`. */
-  deadLetters(lane: TaskKind, limit: number): Promise<readonly DeadLetter[]>;
-  /** Sends a dead letter to its lane again under the id of its original message. */
-  redrive(lane: TaskKind, messageId: string): Promise<RedriveOutcome>;
+  deadLetters(kind: TaskKind, limit: number): Promise<readonly DeadLetter[]>;
+  /** Sends a dead letter to its queue again under the id of its original message. */
+  redrive(kind: TaskKind, messageId: string): Promise<RedriveOutcome>;
   /** Removes a dead letter for good; false when there is none of that id. */
-  deleteDeadLetter(lane: TaskKind, messageId: string): Promise<boolean>;
+  deleteDeadLetter(kind: TaskKind, messageId: string): Promise<boolean>;
 }
 
-/** A message as it reached a lane. `sentAt` is when it was first sent, epoch milliseconds. */
+/** A message as it reached a queue. `sentAt` is when it was first sent, epoch milliseconds. */
 export interface Delivery {
   readonly body: string;
   readonly messageId: string;
   readonly receiveCount: number;
-  readonly lane: TaskKind;
+  readonly kind: TaskKind;
   readonly sentAt: number;
 }

@@ -1,10 +1,10 @@
 import { type ErrorRecord, errorRecord } from '../errors.ts';
 import type { RecoverReport } from './api.ts';
-import { nextNudgeStep } from './cooldown.ts';
+import { nextWakeStep } from './cooldown.ts';
 import { release } from './dependents.ts';
 import { dependencyUnknown } from './errors.ts';
 import {
-  FIRST_NUDGE_MS,
+  FIRST_WAKE_UP_MS,
   healthKey,
   JUDGE_AFTER_MS,
   queuedAttributes,
@@ -16,28 +16,28 @@ import {
   WAITING_ONLY,
 } from './items.ts';
 import { endLostAttempt } from './lease.ts';
-import { type Parts, readTasks, sendNudge, transact } from './ledger-context.ts';
+import { type LedgerContext, readTasks, sendWakeUp, transact } from './ledger-context.ts';
 import { holdPaused, pauseIn, pauseKeysOf } from './pause-items.ts';
 import { INDEXES, type IndexName, type Item } from './ports.ts';
 import { coolingUntil } from './runnable.ts';
-import { endTold } from './stream.ts';
+import { notifyDependents } from './stream.ts';
 import { EXPIRY_GRACE_MS, readHealth } from './table-items.ts';
-import { hasEnded, laneCap, TASK_KINDS, type Task, type TaskKind } from './task.ts';
+import { concurrencyCap, hasEnded, TASK_KINDS, type Task, type TaskKind } from './task.ts';
 
 /** What one run looks at, per index and shard; the rest is due again a minute later. */
 const AT_MOST = 100;
-/** An ended task is told by the stream; only one that it forgot is told here. */
-const TOLD_WITHIN_MS = 60_000;
+/** An ended task is notified about by the stream; only one that it forgot is handled here. */
+const NOTIFIED_WITHIN_MS = 60_000;
 
 type Counter = { count: number };
 
 /** The minute's repair: whatever message, record or process was lost, its task is moved on from here. */
-export async function recover(parts: Parts): Promise<RecoverReport> {
+export async function recover(context: LedgerContext): Promise<RecoverReport> {
   const errors: ErrorRecord[] = [];
   const ended = { count: 0 };
-  const nudged = { count: 0 };
-  const judged = { count: 0 };
-  const told = { count: 0 };
+  const woken = { count: 0 };
+  const rechecked = { count: 0 };
+  const notified = { count: 0 };
   const guard = async (counter: Counter, work: () => Promise<boolean>): Promise<boolean> => {
     try {
       const done = await work();
@@ -49,41 +49,41 @@ export async function recover(parts: Parts): Promise<RecoverReport> {
       return false;
     }
   };
-  const now = parts.clock.now();
-  for (const lease of await due(parts, 'leases', shards, leaseLimit(parts, now), errors)) {
-    await guard(ended, () => endLostAttempt(parts, targetOfKey(lease)));
+  const now = context.clock.now();
+  for (const lease of await due(context, 'leases', shards, leaseLimit(context, now), errors)) {
+    await guard(ended, () => endLostAttempt(context, targetOfKey(lease)));
   }
-  for (const item of await due(parts, 'untold', shards, now - TOLD_WITHIN_MS, errors)) {
-    await guard(told, () => tellAgain(parts, item));
+  for (const item of await due(context, 'unnotified', shards, now - NOTIFIED_WITHIN_MS, errors)) {
+    await guard(notified, () => notifyAgain(context, item));
   }
-  for (const item of await due(parts, 'waiting', shards, now, errors)) {
-    await guard(judged, () => judgeAgain(parts, item));
+  for (const item of await due(context, 'waiting', shards, now, errors)) {
+    await guard(rechecked, () => recheck(context, item));
   }
   for (const kind of TASK_KINDS) {
-    let left = (await room(parts, kind, errors)) ?? 0;
+    let left = (await room(context, kind, errors)) ?? 0;
     const partitions = shards.map((shard) => `${kind}#${shard}`);
-    for (const item of left > 0 ? await due(parts, 'queued', partitions, now, errors) : []) {
+    for (const item of left > 0 ? await due(context, 'queued', partitions, now, errors) : []) {
       if (left <= 0) break;
-      if (await guard(nudged, () => nudgeAgain(parts, item))) left -= 1;
+      if (await guard(woken, () => wakeAgain(context, item))) left -= 1;
     }
   }
   return {
     endedAttempts: ended.count,
-    nudged: nudged.count,
-    judged: judged.count,
-    told: told.count,
+    woken: woken.count,
+    rechecked: rechecked.count,
+    notified: notified.count,
     errors,
   };
 }
 
 /** Where a gone process can be told from a live one, every held lease is looked at, else only the expired ones. */
-function leaseLimit(parts: Parts, now: number): number {
-  return parts.canSeeProcesses ? Number.MAX_SAFE_INTEGER : now - EXPIRY_GRACE_MS;
+function leaseLimit(context: LedgerContext, now: number): number {
+  return context.canSeeProcesses ? Number.MAX_SAFE_INTEGER : now - EXPIRY_GRACE_MS;
 }
 
 /** The entries of an index up to `to`, over all shards, oldest first. */
 async function due(
-  parts: Parts,
+  context: LedgerContext,
   index: IndexName,
   partitions: readonly string[],
   to: number,
@@ -91,7 +91,7 @@ async function due(
 ): Promise<readonly Item[]> {
   const read = async (partition: string): Promise<readonly Item[]> => {
     try {
-      return await parts.ledger.queryIndex({ index, partition, to, order: 'ascending', limit: AT_MOST });
+      return await context.ledger.queryIndex({ index, partition, to, order: 'ascending', limit: AT_MOST });
     } catch (error) {
       errors.push(errorRecord(error));
       return [];
@@ -102,107 +102,106 @@ async function due(
   return pages.flat().sort((left, right) => at(left) - at(right));
 }
 
-/** How many messages may still be added to a lane: 2 x its cap + 10 visible ones are enough for any number of tasks. */
-async function room(parts: Parts, kind: TaskKind, errors: ErrorRecord[]): Promise<number | undefined> {
-  const cap = laneCap(kind, parts.settings);
+/** How many messages may still be added to a queue: 2 x its cap + 10 visible ones are enough for any number of tasks. */
+async function room(context: LedgerContext, kind: TaskKind, errors: ErrorRecord[]): Promise<number | undefined> {
+  const cap = concurrencyCap(kind, context.settings);
   try {
-    return 2 * cap + 10 - (await parts.queue.visible(kind));
+    return 2 * cap + 10 - (await context.queue.visible(kind));
   } catch (error) {
     errors.push(errorRecord(error));
     return undefined;
   }
 }
 
-async function nudgeAgain(parts: Parts, hint: Item): Promise<boolean> {
-  const item = await parts.ledger.get({ pk: hint.pk, sk: hint.sk });
+async function wakeAgain(context: LedgerContext, hint: Item): Promise<boolean> {
+  const item = await context.ledger.get({ pk: hint.pk, sk: hint.sk });
   if (!item) return false;
   const record = readTask(item);
-  const { task, nudgeAt, nudgeStepMs } = record;
-  const now = parts.clock.now();
-  if (task.state !== 'queued' || nudgeAt === undefined || nudgeAt > now) return false;
-  const [known, ...pauses] = await parts.ledger.getMany([
+  const { task, wakeAt, wakeStepMs } = record;
+  const now = context.clock.now();
+  if (task.state !== 'queued' || wakeAt === undefined || wakeAt > now) return false;
+  const [known, ...pauses] = await context.ledger.getMany([
     healthKey(task.target, task.kind),
     ...pauseKeysOf(task.target),
   ]);
   if (pauseIn(pauses)) {
-    await holdPaused(parts, record);
+    await holdPaused(context, record);
     return false;
   }
   const health = readHealth(known, task.target, task.kind);
   const cooling = coolingUntil(task, health, now);
   const next =
-    cooling === undefined
-      ? { nudgeAt: now + nudgeStepMs, nudgeStepMs: nextNudgeStep(nudgeStepMs) }
-      : { nudgeAt: cooling };
+    cooling === undefined ? { wakeAt: now + wakeStepMs, wakeStepMs: nextWakeStep(wakeStepMs) } : { wakeAt: cooling };
   // Written before it is sent: two recovers at once send one message, and a lost one costs a step.
-  const result = await transact(parts, [
+  const result = await transact(context, [
     {
       kind: 'update',
       key: taskKey(task.id),
       set: next,
       when: [
         { test: 'equals', attribute: 'state', value: 'queued' },
-        { test: 'equals', attribute: 'nudgeAt', value: nudgeAt },
+        { test: 'equals', attribute: 'wakeAt', value: wakeAt },
       ],
     },
   ]);
   if (!result.written || cooling !== undefined) return false;
-  await sendNudge(parts, task, 0);
+  await sendWakeUp(context, task, 0);
   return true;
 }
 
-async function tellAgain(parts: Parts, hint: Item): Promise<boolean> {
-  const item = await parts.ledger.get({ pk: hint.pk, sk: hint.sk });
+async function notifyAgain(context: LedgerContext, hint: Item): Promise<boolean> {
+  const item = await context.ledger.get({ pk: hint.pk, sk: hint.sk });
   const record = item && readTask(item);
-  if (!record || record.told || !hasEnded(record.task.state)) return false;
-  await endTold(parts, record);
+  if (!record || record.notified || !hasEnded(record.task.state)) return false;
+  await notifyDependents(context, record);
   return true;
 }
 
-/** A waiting task is judged from its dependencies' own records, whatever became of edges and records of the stream. */
-async function judgeAgain(parts: Parts, hint: Item): Promise<boolean> {
-  const item = await parts.ledger.get({ pk: hint.pk, sk: hint.sk });
+/** A waiting task is rechecked from its dependencies' own records, whatever became of edges and records of the stream. */
+async function recheck(context: LedgerContext, hint: Item): Promise<boolean> {
+  const item = await context.ledger.get({ pk: hint.pk, sk: hint.sk });
   const task = item && readTask(item).task;
   if (task?.state !== 'waiting') return false;
-  const now = parts.clock.now();
+  const now = context.clock.now();
   // First its next time, so that those that go on waiting never hide the others.
-  await transact(parts, [
+  await transact(context, [
     {
       kind: 'update',
       key: taskKey(task.id),
-      set: { judgeAt: now + JUDGE_AFTER_MS },
+      set: { recheckAt: now + JUDGE_AFTER_MS },
       when: [{ test: 'equals', attribute: 'state', value: 'waiting' }],
     },
   ]);
-  const records = await readInPages(parts, task.undone);
-  for (const id of task.undone) {
+  const records = await readInPages(context, task.pendingDependencies);
+  for (const id of task.pendingDependencies) {
     const dependency = records.get(id);
-    if (!dependency) await release(parts, task.id, { id, state: 'failed', error: errorRecord(dependencyUnknown(id)) });
-    else if (hasEnded(dependency.state)) await release(parts, task.id, dependency);
+    if (!dependency)
+      await release(context, task.id, { id, state: 'failed', error: errorRecord(dependencyUnknown(id)) });
+    else if (hasEnded(dependency.state)) await release(context, task.id, dependency);
   }
-  if (task.undone.length === 0) await queueUnblocked(parts, task, now);
+  if (task.pendingDependencies.length === 0) await queueUnblocked(context, task, now);
   return true;
 }
 
-async function readInPages(parts: Parts, ids: readonly string[]): Promise<ReadonlyMap<string, Task>> {
+async function readInPages(context: LedgerContext, ids: readonly string[]): Promise<ReadonlyMap<string, Task>> {
   const found = new Map<string, Task>();
   for (let start = 0; start < ids.length; start += AT_MOST) {
-    const page = await readTasks(parts, ids.slice(start, start + AT_MOST));
+    const page = await readTasks(context, ids.slice(start, start + AT_MOST));
     for (const [id, record] of page) found.set(id, record.task);
   }
   return found;
 }
 
-async function queueUnblocked(parts: Parts, task: Task, now: number): Promise<void> {
-  await transact(parts, [
+async function queueUnblocked(context: LedgerContext, task: Task, now: number): Promise<void> {
+  await transact(context, [
     {
       kind: 'update',
       key: taskKey(task.id),
-      set: { state: 'queued', ...queuedAttributes(task, now + FIRST_NUDGE_MS) },
+      set: { state: 'queued', ...queuedAttributes(task, now + FIRST_WAKE_UP_MS) },
       remove: WAITING_ONLY,
       when: [
         { test: 'equals', attribute: 'state', value: 'waiting' },
-        { test: 'lacks', attribute: 'undone' },
+        { test: 'lacks', attribute: 'pendingDependencies' },
       ],
     },
   ]);

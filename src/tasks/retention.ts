@@ -1,13 +1,13 @@
 import { LONGEST_LIFE_MS } from './cooldown.ts';
 
 const DAY_MS = 86_400_000;
-/** A lane's message says "look at this task": older than this nobody waits for it, and recover has sent others. */
+/** A queue's message says "look at this task": older than this nobody waits for it, and recover has sent others. */
 const LONGEST_MESSAGE_MS = 4 * DAY_MS;
 /** What SQS keeps at most. */
 const LONGEST_QUEUE_MS = 14 * DAY_MS;
 
 /**
- * How long a message waits in its lane: less than the history, so that one that comes again after its task has ended finds
+ * How long a message waits in its queue: less than the history, so that one that comes again after its task has ended finds
  * that task and runs nothing.
  */
 export function messageRetentionMs(historyMs: number): number {
@@ -21,7 +21,7 @@ export function deadLetterRetentionMs(historyMs: number): number {
 
 /**
  * How long it is remembered which task a request joined: that task may be open for its longest life before its own history
- * begins, and the request's message may become a letter first and wait in its lane once more.
+ * begins, and the request's message may become a dead letter first and wait in its queue once more.
  */
 export function aliasRetentionMs(historyMs: number): number {
   return historyMs + Math.max(LONGEST_LIFE_MS, messageRetentionMs(historyMs));

@@ -1,5 +1,5 @@
 import { healthKey, openKey, readTask, taskKey } from './items.ts';
-import type { Parts } from './ledger-context.ts';
+import type { LedgerContext } from './ledger-context.ts';
 import { readHealth, readOpen } from './table-items.ts';
 import type { Health, Task, TaskKind } from './task.ts';
 
@@ -15,19 +15,19 @@ export function coolingUntil(task: Task, health: Health, now: number): number | 
 
 /** The task of each kind that could be claimed now if nobody held the lease: at most one a kind, in two reads. */
 export async function runnableTasks(
-  parts: Parts,
+  context: LedgerContext,
   target: string,
   kinds: readonly TaskKind[],
 ): Promise<readonly Task[]> {
-  const now = parts.clock.now();
-  const items = await parts.ledger.getMany(kinds.flatMap((kind) => [openKey(target, kind), healthKey(target, kind)]));
+  const now = context.clock.now();
+  const items = await context.ledger.getMany(kinds.flatMap((kind) => [openKey(target, kind), healthKey(target, kind)]));
   const candidates = kinds.flatMap((kind, index) => {
     const open = readOpen(items[index * 2]);
     const id = open.current ?? open.next;
     return id === undefined ? [] : [{ id, health: readHealth(items[index * 2 + 1], target, kind) }];
   });
   if (candidates.length === 0) return [];
-  const tasks = await parts.ledger.getMany(candidates.map(({ id }) => taskKey(id)));
+  const tasks = await context.ledger.getMany(candidates.map(({ id }) => taskKey(id)));
   return candidates.flatMap(({ health }, index) => {
     const item = tasks[index];
     const task = item && readTask(item).task;

@@ -3,7 +3,7 @@ import type { AttemptEnd, LifecycleSettings } from './api.ts';
 import { LONGEST_LIFE_MS, MAX_FAILURES, waitAfterContention, waitAfterFailure } from './cooldown.ts';
 import {
   compactionKey,
-  FIRST_NUDGE_MS,
+  FIRST_WAKE_UP_MS,
   QUEUED_ONLY,
   queuedAttributes,
   shardOf,
@@ -105,12 +105,12 @@ function again(
   more: readonly Write[],
 ): EndPlan {
   const { record, now } = input;
-  const nudgeAt = Math.max(now + FIRST_NUDGE_MS, notBefore ?? 0);
+  const wakeAt = Math.max(now + FIRST_WAKE_UP_MS, notBefore ?? 0);
   const set: Record<string, AttributeValue> = {
     state: 'queued',
     error: storedError(error),
     ...counts,
-    ...queuedAttributes(record.task, nudgeAt),
+    ...queuedAttributes(record.task, wakeAt),
   };
   if (notBefore !== undefined) set.notBefore = notBefore;
   const writes = [taskWrite(input, set, []), ...more];
@@ -128,9 +128,9 @@ function partialOf({ partial }: WorkResult): Pick<Task, 'partial'> {
   return partial === undefined ? {} : { partial };
 }
 
-/** What every ended task has until its dependents were told. */
+/** What every ended task has until its dependents were notified. */
 export function endedAttributes(id: string, now: number): Attributes {
-  return { endedAt: now, untoldShard: shardOf(id) };
+  return { endedAt: now, unnotifiedShard: shardOf(id) };
 }
 
 function taskWrite(input: EndInput, set: Attributes, remove: readonly string[]): Write {

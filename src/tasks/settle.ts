@@ -4,7 +4,7 @@ import { isUnclaimed, readOpenTasks } from './admit.ts';
 import type { AttemptEnd, Claim, Settlement } from './api.ts';
 import { leaseLost, metricsMissing } from './errors.ts';
 import { healthKey, openKey, readTask, taskKey } from './items.ts';
-import { type Parts, transact, untilWritten } from './ledger-context.ts';
+import { type LedgerContext, transact, untilWritten } from './ledger-context.ts';
 import type { Write } from './ports.ts';
 import { type EndInput, planEnd } from './settle-plan.ts';
 import { changeOpen, heldBy, type OpenTasks, readHealth, readOpen, releaseLease } from './table-items.ts';
@@ -14,11 +14,11 @@ import { hasEnded, type TaskKind } from './task.ts';
  * Ends the attempt: task, lease, OPEN, health, metrics and follow-up in one transaction. Throws LEASE_LOST when the
  * attempt is another's by now. A second settle of the same claim is answered from what the first one wrote.
  */
-export function settle(parts: Parts, claim: Claim, asked: AttemptEnd): Promise<Settlement> {
+export function settle(context: LedgerContext, claim: Claim, asked: AttemptEnd): Promise<Settlement> {
   const { id, target, kind } = claim.task;
   const end = withMetrics(claim, asked);
-  return untilWritten<Settlement>(parts, `settle ${id}`, async () => {
-    const [taskItem, healthItem, openItem] = await parts.ledger.getMany([
+  return untilWritten<Settlement>(context, `settle ${id}`, async () => {
+    const [taskItem, healthItem, openItem] = await context.ledger.getMany([
       taskKey(id),
       healthKey(target, kind),
       openKey(target, kind),
@@ -26,7 +26,7 @@ export function settle(parts: Parts, claim: Claim, asked: AttemptEnd): Promise<S
     const record = taskItem && readTask(taskItem);
     if (record?.settledBy === claim.claimId && record.claimId !== claim.claimId) {
       const { state, notBefore } = record.task;
-      if (hasEnded(state)) parts.onEnded(record.task);
+      if (hasEnded(state)) context.onEnded(record.task);
       return { state, adopted: true, ...(notBefore === undefined ? {} : { notBefore }) };
     }
     if (record?.claimId !== claim.claimId) throw leaseLost(target, 'the attempt was ended by somebody else');
@@ -36,16 +36,16 @@ export function settle(parts: Parts, claim: Claim, asked: AttemptEnd): Promise<S
       health: readHealth(healthItem, target, kind),
       open: readOpen(openItem),
       end,
-      now: parts.clock.now(),
-      settings: parts.settings,
+      now: context.clock.now(),
+      settings: context.settings,
     };
-    const followUp = await planFollowUp(parts, input);
+    const followUp = await planFollowUp(context, input);
     if (followUp === 'changed') return 'changed';
     const plan = planEnd(followUp?.openAfter ? { ...input, openAfter: followUp.openAfter } : input);
     const release = releaseLease(target, { releasedAt: input.now }, heldBy(claim.claimId, claim.token));
-    const result = await transact(parts, [...plan.writes, ...(followUp?.writes ?? []), release]);
+    const result = await transact(context, [...plan.writes, ...(followUp?.writes ?? []), release]);
     if (!result.written) return 'changed';
-    if (plan.ended) parts.onEnded(plan.ended);
+    if (plan.ended) context.onEnded(plan.ended);
     return {
       state: plan.state,
       adopted: false,
@@ -68,25 +68,25 @@ interface FollowUp {
   readonly openAfter?: OpenTasks;
 }
 
-async function planFollowUp(parts: Parts, input: EndInput): Promise<FollowUp | undefined | 'changed'> {
+async function planFollowUp(context: LedgerContext, input: EndInput): Promise<FollowUp | undefined | 'changed'> {
   const { end, record, now } = input;
   const wanted = end.end === 'done' ? end.result.followUp : undefined;
   if (!wanted) return undefined;
   const { target } = record.task;
   const same = wanted.kind === record.task.kind;
-  const { open, next, current } = await readOpenTasks(parts, target, wanted.kind);
+  const { open, next, current } = await readOpenTasks(context, target, wanted.kind);
   if (open.next !== undefined && !isUnclaimed(next)) return 'changed';
   if (same && (open.next !== input.open.next || open.current !== input.open.current)) return 'changed';
   const plan = planAdmission({
     request: { kind: wanted.kind as TaskKind, target, reason: wanted.reason },
-    id: `follow-up-${parts.newId()}`,
+    id: `follow-up-${context.newId()}`,
     named: false,
     dependencies: [],
     open,
     next,
     current: same ? undefined : current,
     now,
-    historyMs: parts.settings.taskHistoryMs,
+    historyMs: context.settings.taskHistoryMs,
   });
   if (same) return { plan, writes: plan.writes, openAfter: plan.open };
   const openWrites = plan.joined ? [] : [changeOpen(target, wanted.kind, open, plan.open)];

@@ -12,7 +12,7 @@ import {
   type TaskRecord,
   targetOfKey,
 } from './items.ts';
-import { type Parts, sendNudge } from './ledger-context.ts';
+import { type LedgerContext, sendWakeUp } from './ledger-context.ts';
 import type { ChangeRecord, Item } from './ports.ts';
 import { runnableTasks } from './runnable.ts';
 import { type Lease, readLease } from './table-items.ts';
@@ -22,22 +22,22 @@ import { hasEnded, MAX_ID_LENGTH, TASK_KINDS, type Task } from './task.ts';
  * Acts on one change. The record only says where to look: the item is read again, and what follows is conditional, so
  * that a record that comes late, twice or alone does no harm. What the ledger removed by time is no event.
  */
-export async function onRecord(parts: Parts, record: ChangeRecord): Promise<void> {
+export async function onRecord(context: LedgerContext, record: ChangeRecord): Promise<void> {
   const { key } = record;
   if (record.expired || record.change === 'remove') return;
-  if (key.sk === TASK_SK) return onTask(parts, record);
-  if (key.sk === LEASE_SK) return onLease(parts, record);
-  if (key.sk.startsWith(COMPACTION_PREFIX)) return onCompaction(parts, record);
+  if (key.sk === TASK_SK) return onTask(context, record);
+  if (key.sk === LEASE_SK) return onLease(context, record);
+  if (key.sk.startsWith(COMPACTION_PREFIX)) return onCompaction(context, record);
 }
 
-async function onTask(parts: Parts, record: ChangeRecord): Promise<void> {
+async function onTask(context: LedgerContext, record: ChangeRecord): Promise<void> {
   if (!mayHaveBecome(record)) return;
-  const item = await parts.ledger.get(record.key);
+  const item = await context.ledger.get(record.key);
   if (!item) return;
   const found = readTask(item);
   const { task } = found;
-  if (task.state === 'queued') await sendNudge(parts, task, task.force ? 0 : restOf(parts, task.notBefore));
-  else if (hasEnded(task.state)) await endTold(parts, found);
+  if (task.state === 'queued') await sendWakeUp(context, task, task.force ? 0 : restOf(context, task.notBefore));
+  else if (hasEnded(task.state)) await notifyDependents(context, found);
 }
 
 /** False when the images show that the task neither changed its state nor was forced: most records are such. */
@@ -48,31 +48,31 @@ function mayHaveBecome({ before, after }: ChangeRecord): boolean {
 }
 
 /** The index run is asked for here, too: the record of the metrics may have been lost, the ended task is found again. */
-export function endTold(parts: Parts, record: TaskRecord): Promise<void> {
+export function notifyDependents(context: LedgerContext, record: TaskRecord): Promise<void> {
   const { task } = record;
   const compaction = task.kind === 'Compact' && task.state === 'done' ? task.result?.compaction : undefined;
   const added = compaction?.indexable === false ? 0 : (compaction?.fragmentsAdded ?? 0);
-  return tellDependents(parts, record, () => indexAfter(parts, task, added));
+  return tellDependents(context, record, () => indexAfter(context, task, added));
 }
 
-async function onCompaction(parts: Parts, record: ChangeRecord): Promise<void> {
-  const item = await parts.ledger.get(record.key);
+async function onCompaction(context: LedgerContext, record: ChangeRecord): Promise<void> {
+  const item = await context.ledger.get(record.key);
   if (!item) return;
   // No IndexId can do anything for a table without a key.
   if (item.attributes.indexable === false) return;
   const get = reader(item.attributes);
   const task = { id: get.text('taskId'), target: get.text('target') };
-  await indexAfter(parts, task, get.number('fragmentsAdded') ?? 0);
+  await indexAfter(context, task, get.number('fragmentsAdded') ?? 0);
 }
 
 /** One index run for each compaction that added fragments: its id is derived, so that asking again changes nothing. */
 async function indexAfter(
-  parts: Parts,
+  context: LedgerContext,
   compaction: Pick<Task, 'id' | 'target'>,
   fragmentsAdded: number,
 ): Promise<void> {
-  if (!parts.settings.indexAfterCompaction || fragmentsAdded <= 0) return;
-  await admit(parts, {
+  if (!context.settings.indexAfterCompaction || fragmentsAdded <= 0) return;
+  await admit(context, {
     taskId: indexAfterId(compaction.id),
     kind: 'IndexId',
     target: compaction.target,
@@ -81,31 +81,31 @@ async function indexAfter(
   });
 }
 
-/** A nudge carries the id, and a message takes none that is longer than MAX_ID_LENGTH. */
+/** A wake-up carries the id, and a message takes none that is longer than MAX_ID_LENGTH. */
 function indexAfterId(compactionId: string): string {
   const id = `index-after-${compactionId}`;
   return id.length <= MAX_ID_LENGTH ? id : `index-after-${createHash('sha256').update(compactionId).digest('hex')}`;
 }
 
-async function onLease(parts: Parts, { key, before, after }: ChangeRecord): Promise<void> {
+async function onLease(context: LedgerContext, { key, before, after }: ChangeRecord): Promise<void> {
   if (after && isHeld(after)) return;
   if (before && after && !isHeld(before)) return;
-  const lease = readLease(await parts.ledger.get(key));
+  const lease = readLease(await context.ledger.get(key));
   if (lease.holder) return;
-  const tasks = await runnableTasks(parts, targetOfKey(key), TASK_KINDS);
-  for (const task of tasks) await sendNudge(parts, task, turnOf(parts, task, lease, tasks.length));
+  const tasks = await runnableTasks(context, targetOfKey(key), TASK_KINDS);
+  for (const task of tasks) await sendWakeUp(context, task, turnOf(context, task, lease, tasks.length));
 }
 
-/** The kind that ran last would be sent away while another is runnable: its nudge comes when its turn does. */
-function turnOf(parts: Parts, task: Task, lease: Lease, runnable: number): number {
+/** The kind that ran last would be sent away while another is runnable: its wake-up comes when its turn does. */
+function turnOf(context: LedgerContext, task: Task, lease: Lease, runnable: number): number {
   if (runnable < 2 || lease.lastKind !== task.kind) return 0;
-  return restOf(parts, (lease.releasedAt ?? 0) + TURN_MS);
+  return restOf(context, (lease.releasedAt ?? 0) + TURN_MS);
 }
 
 function isHeld(item: Item): boolean {
   return item.attributes[HOLDER_ATTRIBUTE] !== undefined;
 }
 
-function restOf(parts: Parts, until: number | undefined): number {
-  return until === undefined ? 0 : Math.max(0, until - parts.clock.now());
+function restOf(context: LedgerContext, until: number | undefined): number {
+  return until === undefined ? 0 : Math.max(0, until - context.clock.now());
 }

@@ -1,6 +1,6 @@
 import type { ErrorRecord } from '../errors.ts';
 
-/** What a task does. Each kind has a lane (a queue with its own concurrency) of the same name. */
+/** What a task does. Each kind has a queue (a queue with its own concurrency) of the same name. */
 export const TASK_KINDS = ['Compact', 'IndexId', 'MergeWal', 'OptimizeIndices', 'Prune'] as const;
 
 export type TaskKind = (typeof TASK_KINDS)[number];
@@ -38,7 +38,7 @@ export interface Task {
   /** Every dependency ever asked for. */
   readonly dependsOn: readonly string[];
   /** The dependencies that are not done yet. */
-  readonly undone: readonly string[];
+  readonly pendingDependencies: readonly string[];
   /** A dependency's rank is always lower than its dependent's. */
   readonly rank: number;
   readonly force: boolean;
@@ -93,7 +93,7 @@ export interface CompactionMetrics {
   readonly durationMs: number;
   readonly versionBefore: number;
   readonly versionAfter: number;
-  readonly way: 'optimize' | 'bounded' | 'none';
+  readonly strategy: 'optimize' | 'bounded' | 'none';
   /** False when the table has no key that an index could stand on: no IndexId follows then. */
   readonly indexable?: boolean;
 }
@@ -137,7 +137,7 @@ export interface AttemptContext {
    * back what the attempt left in the table.
    */
   fence(options?: FenceOptions): Promise<void>;
-  /** Stores `current` if this is the task's first attempt; answers the base version of the first attempt. */
+  /** Tables `current` if this is the task's first attempt; answers the base version of the first attempt. */
   baseVersion(current: number): Promise<number>;
   /** Runs a native call that the hard exit must know of. Starts nothing once the signal has aborted. */
   native<T>(run: () => Promise<T>): Promise<T>;
@@ -153,8 +153,8 @@ export function hasEnded(state: TaskState): boolean {
   return state === 'done' || state === 'failed';
 }
 
-/** How many tasks of each kind may run at the same time, over all stores. */
-export interface LaneCaps {
+/** How many tasks of each kind may run at the same time, over all tables. */
+export interface ConcurrencyCaps {
   readonly compactConcurrency: number;
   readonly indexIdConcurrency: number;
   readonly mergeWalConcurrency: number;
@@ -162,7 +162,7 @@ export interface LaneCaps {
   readonly pruneConcurrency: number;
 }
 
-const CAPS: Readonly<Record<TaskKind, keyof LaneCaps>> = {
+const CAPS: Readonly<Record<TaskKind, keyof ConcurrencyCaps>> = {
   Compact: 'compactConcurrency',
   IndexId: 'indexIdConcurrency',
   MergeWal: 'mergeWalConcurrency',
@@ -170,7 +170,7 @@ const CAPS: Readonly<Record<TaskKind, keyof LaneCaps>> = {
   Prune: 'pruneConcurrency',
 };
 
-/** The one place that says which setting caps a lane: for the messages of recover and for the functions of a deployment. */
-export function laneCap(kind: TaskKind, settings: LaneCaps): number {
+/** The one place that says which setting caps a queue: for the messages of recover and for the functions of a deployment. */
+export function concurrencyCap(kind: TaskKind, settings: ConcurrencyCaps): number {
   return settings[CAPS[kind]];
 }

@@ -11,7 +11,7 @@ import type { Perform, Task, TaskRequest } from './task.ts';
 export const UNKNOWN_DEPENDENCY_MS = 15 * 60_000;
 const TRIES = 5;
 
-export type DeliveryVerdict = 'acknowledge' | 'retry-later';
+export type DeliveryOutcome = 'acknowledge' | 'retry-later';
 
 export interface WorkerEvent {
   readonly stage: 'admitted' | 'waiting' | 'started' | 'progress' | 'done' | 'retry' | 'failed' | 'dead-letter';
@@ -48,16 +48,16 @@ export interface DeliveryOptions {
 
 export interface Worker {
   /** Never throws for a bad message or failed work; throws only when not even a dead letter could be written. */
-  handleDelivery(delivery: Delivery, options?: DeliveryOptions): Promise<DeliveryVerdict>;
+  handleDelivery(delivery: Delivery, options?: DeliveryOptions): Promise<DeliveryOutcome>;
 }
 
 type Tell = (stage: WorkerEvent['stage'], message: string, code?: string) => void;
 
-/** Turns deliveries of a lane into attempts. */
+/** Turns deliveries of a queue into attempts. */
 export function createWorker(worker: WorkerOptions): Worker {
   const { lifecycle } = worker;
 
-  async function handleDelivery(delivery: Delivery, options: DeliveryOptions = {}): Promise<DeliveryVerdict> {
+  async function handleDelivery(delivery: Delivery, options: DeliveryOptions = {}): Promise<DeliveryOutcome> {
     let message: TaskRequest;
     try {
       message = parseMessage(delivery.body);
@@ -68,7 +68,7 @@ export function createWorker(worker: WorkerOptions): Worker {
     try {
       target = await worker.canonicalTarget(message.target);
     } catch (error) {
-      return refuseTarget(delivery, message, error);
+      return buryMessage(delivery, message, error);
     }
     let admission: Admission;
     try {
@@ -85,15 +85,15 @@ export function createWorker(worker: WorkerOptions): Worker {
     task: Task,
     perform: Perform,
     options: DeliveryOptions,
-  ): Promise<DeliveryVerdict> {
+  ): Promise<DeliveryOutcome> {
     try {
-      if (task.kind !== delivery.lane) {
-        await lifecycle.nudge(task);
+      if (task.kind !== delivery.kind) {
+        await lifecycle.wake(task);
         return 'acknowledge';
       }
       const outcome = await claimSurely(task.id, worker.newId());
       if (outcome.outcome !== 'claimed') {
-        report('waiting', 'because' in outcome ? `${outcome.outcome}: ${outcome.because}` : outcome.outcome, task);
+        report('waiting', 'reason' in outcome ? `${outcome.outcome}: ${outcome.reason}` : outcome.outcome, task);
         return outcome.outcome === 'unknown' ? 'retry-later' : 'acknowledge';
       }
       return await run(outcome.claim, perform, options);
@@ -105,10 +105,10 @@ export function createWorker(worker: WorkerOptions): Worker {
   }
 
   /**
-   * A nudge of a task that is there already needs no dead letter. A target outside the roots is another process's, which
-   * is nudged itself; one that is wrong or gone ends its task, or the task would be nudged for ever.
+   * A wake-up of a task that is there already needs no dead letter. A target outside the roots is another process's, which
+   * is woken itself; one that is wrong or gone ends its task, or the task would be woken for ever.
    */
-  async function refuseTarget(delivery: Delivery, message: TaskRequest, error: unknown): Promise<DeliveryVerdict> {
+  async function buryMessage(delivery: Delivery, message: TaskRequest, error: unknown): Promise<DeliveryOutcome> {
     const { code, disposition } = errorRecord(error);
     if (message.taskId === undefined || disposition !== 'permanent') return refuse(delivery, error);
     let task: Task | undefined;
@@ -126,7 +126,7 @@ export function createWorker(worker: WorkerOptions): Worker {
   }
 
   /** A message that can never become a task is kept for a person, with the reason, instead of coming again for hours. */
-  async function refuse(delivery: Delivery, error: unknown): Promise<DeliveryVerdict> {
+  async function refuse(delivery: Delivery, error: unknown): Promise<DeliveryOutcome> {
     const { code, message, disposition } = errorRecord(error);
     const age = worker.clock.now() - delivery.sentAt;
     const hopeless = code === 'DEPENDENCY_UNKNOWN' ? age >= UNKNOWN_DEPENDENCY_MS : disposition === 'permanent';
@@ -134,8 +134,8 @@ export function createWorker(worker: WorkerOptions): Worker {
       report('retry', message, undefined, code);
       return 'retry-later';
     }
-    const { lane, body, messageId } = delivery;
-    await worker.queue.deadLetter({ lane, body, messageId, code, sentence: message });
+    const { kind, body, messageId } = delivery;
+    await worker.queue.deadLetter({ kind, body, messageId, code, message });
     worker.onEvent?.({ stage: 'dead-letter', message, code, messageId });
     return 'acknowledge';
   }
@@ -157,7 +157,7 @@ export function createWorker(worker: WorkerOptions): Worker {
     }
   }
 
-  async function run(claim: Claim, perform: Perform, options: DeliveryOptions): Promise<DeliveryVerdict> {
+  async function run(claim: Claim, perform: Perform, options: DeliveryOptions): Promise<DeliveryOutcome> {
     const { task } = claim;
     const tell: Tell = (stage, message, code) => report(stage, message, task, code, claim.token);
     tell('started', `attempt ${task.attempts}`);

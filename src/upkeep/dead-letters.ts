@@ -9,36 +9,40 @@ export interface DeadLetterDeskOptions {
   readonly onProgress: (event: ProgressEvent) => void;
 }
 
-/** Dead letters of all lanes as one list. A letter is looked for in each lane, since its id does not tell which. */
+/** Dead letters of all queues as one list. A dead letter is looked for in each queue, since its id does not tell which. */
 export function createDeadLetterDesk({
   queue,
   clock,
   onProgress,
 }: DeadLetterDeskOptions): Pick<Operator, 'deadLetters' | 'redrive' | 'deleteDeadLetter'> {
   return {
-    async deadLetters({ lane, limit }) {
-      const lanes = lane === undefined ? TASK_KINDS : [lane];
-      const found = (await Promise.all(lanes.map((one) => queue.deadLetters(one, limit)))).flat();
-      const letters = found.sort((a, b) => b.deadAt - a.deadAt).slice(0, limit);
+    async deadLetters({ queue: named, limit }) {
+      const kinds = named === undefined ? TASK_KINDS : [named];
+      const found = (await Promise.all(kinds.map((kind) => queue.deadLetters(kind, limit)))).flat();
+      const deadLetters = found.sort((a, b) => b.deadAt - a.deadAt).slice(0, limit);
       return {
         schemaVersion: SCHEMA_VERSION,
-        letters: letters.map((letter) => ({ ...letter, deadAt: new Date(letter.deadAt).toISOString() })),
+        deadLetters: deadLetters.map(({ kind, deadAt, ...deadLetter }) => ({
+          ...deadLetter,
+          queue: kind,
+          deadAt: new Date(deadAt).toISOString(),
+        })),
       };
     },
     async redrive(messageId) {
-      for (const lane of TASK_KINDS) {
-        const outcome = await queue.redrive(lane, messageId);
+      for (const kind of TASK_KINDS) {
+        const outcome = await queue.redrive(kind, messageId);
         if (outcome === 'not found') continue;
-        if (outcome === 'sent, letter stays') {
-          const message = `It was sent, but the letter itself could not be removed: "lance-upkeep dlq delete ${messageId}" does.`;
-          onProgress({ at: clock.now(), stage: 'progress', message, kind: lane, messageId });
+        if (outcome === 'sent, dead letter stays') {
+          const message = `It was sent, but the dead letter itself could not be removed: "lance-upkeep dlq delete ${messageId}" does.`;
+          onProgress({ at: clock.now(), stage: 'progress', message, kind, messageId });
         }
         return true;
       }
       return false;
     },
     async deleteDeadLetter(messageId) {
-      for (const lane of TASK_KINDS) if (await queue.deleteDeadLetter(lane, messageId)) return true;
+      for (const kind of TASK_KINDS) if (await queue.deleteDeadLetter(kind, messageId)) return true;
       return false;
     },
   };

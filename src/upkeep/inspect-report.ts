@@ -1,8 +1,8 @@
-import type { StoreFacts, VersionFacts } from '../fleet/facts.ts';
+import type { TableFacts, VersionFacts } from '../fleet/facts.ts';
 import { type InspectReport, SCHEMA_VERSION } from './reports.ts';
 
 /** The facts as `inspect --json` shows them: only the fields that are promised, times in ISO-8601. */
-export function inspectReport(facts: StoreFacts): InspectReport {
+export function inspectReport(facts: TableFacts): InspectReport {
   const { target, version, rows, fragments, smallFragments, bytes, keyColumn, keyIndex, hold, wal } = facts;
   return {
     schemaVersion: SCHEMA_VERSION,
@@ -35,7 +35,7 @@ function versionsReport(versions: VersionFacts): NonNullable<InspectReport['vers
   };
 }
 
-function indexReport(index: StoreFacts['indexes'][number], { rows }: StoreFacts): InspectReport['indexes'][number] {
+function indexReport(index: TableFacts['indexes'][number], { rows }: TableFacts): InspectReport['indexes'][number] {
   const { name, kind, columns, segments, rowsOutside, uncoveredFragments, outsideSince, bytes, generationsBehind } =
     index;
   return {
@@ -57,7 +57,7 @@ function iso(at: number): string {
   return new Date(at).toISOString();
 }
 
-function promised(index: NonNullable<StoreFacts['keyIndex']>): NonNullable<InspectReport['keyIndex']> {
+function promised(index: NonNullable<TableFacts['keyIndex']>): NonNullable<InspectReport['keyIndex']> {
   const { name, kind, coveredFragments, uncoveredFragments, unindexedRows } = index;
   const filesMissing = index.filesMissing === true;
   return { name, kind, coveredFragments, uncoveredFragments, unindexedRows, filesMissing };
@@ -66,7 +66,7 @@ function promised(index: NonNullable<StoreFacts['keyIndex']>): NonNullable<Inspe
 type Shard<Report extends { wal: unknown }> =
   NonNullable<Report['wal']> extends { shards: readonly (infer One)[] } ? One : never;
 
-function shardReport(shard: Shard<StoreFacts>): Shard<InspectReport> {
+function shardReport(shard: Shard<TableFacts>): Shard<InspectReport> {
   const { shardId, watermark, pendingGenerations, pendingRows, pendingBytes, oldestPending } = shard;
   const oldest = oldestPending === null ? null : iso(oldestPending);
   return { shardId, watermark, pendingGenerations, pendingRows, pendingBytes, oldestPending: oldest };

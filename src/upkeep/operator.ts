@@ -26,9 +26,9 @@ export interface Operator {
     readonly limit: number;
     readonly after?: string;
   }): Promise<HistoryReport>;
-  /** The newest first. Without a lane, of all. */
-  deadLetters(options: { readonly lane?: TaskKind; readonly limit: number }): Promise<DeadLetterReport>;
-  /** Sends a dead letter to its lane again under its original id; false when there is none of that id. */
+  /** The newest first. Without a queue, of all. */
+  deadLetters(options: { readonly queue?: TaskKind; readonly limit: number }): Promise<DeadLetterReport>;
+  /** Sends a dead letter to its queue again under its original id; false when there is none of that id. */
   redrive(messageId: string): Promise<boolean>;
   /** Removes a dead letter for good; false when there is none of that id. */
   deleteDeadLetter(messageId: string): Promise<boolean>;

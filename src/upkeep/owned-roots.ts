@@ -20,7 +20,7 @@ export interface OwnedRootsOptions {
 export interface OwnedRoots {
   /** Looks at every marker that decides about the root, each time: what a sweep does. Answers what lies below. */
   claim(root: string): Promise<Discovery>;
-  /** Trusts what the last sweep wrote to the ledger: one read, so that a lane reads no marker before its table. */
+  /** Trusts what the last sweep wrote to the ledger: one read, so that a queue reads no marker before its table. */
   ensure(): Promise<void>;
 }
 
@@ -39,7 +39,7 @@ export function createOwnedRoots(options: OwnedRootsOptions): OwnedRoots {
     try {
       discovery = await ownership.assertOwned(root);
     } catch (error) {
-      // From now on the lanes have to stop, too.
+      // From now on the queues have to stop, too.
       if (isForeignRoot(errorRecord(error))) await note(root, false);
       throw error;
     }
@@ -47,7 +47,7 @@ export function createOwnedRoots(options: OwnedRootsOptions): OwnedRoots {
     return discovery;
   }
 
-  /** An update in both cases: the lanes have no right to delete items. */
+  /** An update in both cases: the queues have no right to delete items. */
   async function note(root: string, owned: boolean): Promise<void> {
     await ledger.transact([{ kind: 'update', key: keyOf(root), set: { root, owned }, when: [] }], {
       clientToken: newId(),

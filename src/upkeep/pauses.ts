@@ -53,7 +53,7 @@ export function pauseReport({ scope, by, reason, since }: Pause): PauseReport {
 }
 
 /** What `status` and `explain` say of a table that a pause covers. */
-export function pauseSentences(pauses: readonly Pause[], target: string): readonly string[] {
+export function pauseMessages(pauses: readonly Pause[], target: string): readonly string[] {
   return pauses
     .filter((pause) => covers(pause, target))
     .map(({ scope, by, reason, since }) => {

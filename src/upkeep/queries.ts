@@ -1,8 +1,8 @@
 import type { Settings } from '../config.ts';
 import { typedErrorIn } from '../errors.ts';
-import { discoverStores } from '../fleet/discover.ts';
+import { discoverTables } from '../fleet/discover.ts';
 import { explainStored } from '../fleet/explain.ts';
-import type { StoreFacts } from '../fleet/facts.ts';
+import type { TableFacts } from '../fleet/facts.ts';
 import { observe } from '../fleet/observe.ts';
 import { withDataFiles } from '../fleet/observe-files.ts';
 import { fromStored } from '../fleet/sweep-ledger.ts';
@@ -12,7 +12,7 @@ import type { Pause } from '../tasks/pause.ts';
 import type { Clock } from '../tasks/ports.ts';
 import { inspectReport } from './inspect-report.ts';
 import type { Operator } from './operator.ts';
-import { pauseReport, pauseSentences } from './pauses.ts';
+import { pauseMessages, pauseReport } from './pauses.ts';
 import type { Planner } from './planner.ts';
 import { type LeftOut, SCHEMA_VERSION, type StatusReport, type TaskReport } from './reports.ts';
 import { taskReport } from './task-report.ts';
@@ -29,7 +29,7 @@ export interface QueryOptions {
 /** What an operator reads: the ledger and the tables as they are, changing nothing. */
 export interface Queries extends Pick<Operator, 'inspect' | 'status' | 'explain' | 'history'> {
   /** Reads one table now. */
-  observe(target: string): Promise<StoreFacts>;
+  observe(target: string): Promise<TableFacts>;
 }
 
 const STATUS_PAGE = 200;
@@ -37,30 +37,30 @@ const STATUS_PAGE = 200;
 export function createQueries({ planner, storageFor, roots, settings, clock }: QueryOptions): Queries {
   const { lifecycle } = planner;
 
-  function look(target: string): Promise<StoreFacts> {
+  function look(target: string): Promise<TableFacts> {
     return observe(storageFor(target), target, settings, clock.now());
   }
 
-  async function store(
+  async function table(
     stored: Parameters<typeof fromStored>[0] & { target: string },
     pauses: readonly Pause[],
-  ): Promise<StatusReport['stores'][number]> {
+  ): Promise<StatusReport['tables'][number]> {
     const { target } = stored;
     const view = await explainStored({ target, facts: fromStored(stored), lifecycle, settings, clock });
     return {
       target,
       facts: view.facts ?? null,
       openTasks: view.openTasks.map(taskReport),
-      because: [...pauseSentences(pauses, target), ...view.because],
+      reasons: [...pauseMessages(pauses, target), ...view.reasons],
       attention: view.attention,
     };
   }
 
   async function leftOutUnder(root: string): Promise<LeftOut> {
     try {
-      return (await discoverStores(storageFor(root))).leftOut;
+      return (await discoverTables(storageFor(root))).leftOut;
     } catch (error) {
-      // The ledger's view stands without its storage; that this is out of reach, the stores' own facts say.
+      // The ledger's view stands without its storage; that this is out of reach, the tables' own facts say.
       if (typedErrorIn(error) === undefined) throw error;
       return [];
     }
@@ -75,34 +75,34 @@ export function createQueries({ planner, storageFor, roots, settings, clock }: Q
     async status(named) {
       const asked = named === undefined ? roots : [await canonicalRoot(named)];
       const pauses = await lifecycle.pauses();
-      const stores: StatusReport['stores'][number][] = [];
+      const tables: StatusReport['tables'][number][] = [];
       let after: string | undefined;
       do {
         const page = await lifecycle.listFacts({ limit: STATUS_PAGE, ...(after === undefined ? {} : { after }) });
         for (const stored of page.facts) {
           if (asked.length > 0 && !asked.some((root) => stored.target.startsWith(`${root}/`))) continue;
-          stores.push(await store(stored, pauses));
+          tables.push(await table(stored, pauses));
         }
         after = page.next ?? undefined;
       } while (after !== undefined);
       return {
         schemaVersion: SCHEMA_VERSION,
         pauses: pauses.map(pauseReport),
-        stores: stores.sort((a, b) => Number(b.attention) - Number(a.attention)),
+        tables: tables.sort((a, b) => Number(b.attention) - Number(a.attention)),
         leftOut: (await Promise.all(asked.map(leftOutUnder))).flat(),
       };
     },
     async explain(named) {
       const target = await canonicalTarget(named, roots);
-      const { facts, verdicts, plan, openTasks, because } = await planner.explain(target);
+      const { facts, results, plan, openTasks, reasons } = await planner.explain(target);
       return {
         schemaVersion: SCHEMA_VERSION,
         target,
         facts,
-        verdicts,
+        rules: results,
         plan,
         openTasks: openTasks.map(taskReport),
-        because: [...pauseSentences(await lifecycle.pauses(), target), ...because],
+        reasons: [...pauseMessages(await lifecycle.pauses(), target), ...reasons],
       };
     },
     async history({ target: named, limit, after }) {

@@ -1,6 +1,6 @@
 import type { ErrorRecord } from '../errors.ts';
-import type { Verdict } from '../fleet/demand.ts';
-import type { StoreFacts } from '../fleet/facts.ts';
+import type { RuleResult } from '../fleet/demand.ts';
+import type { TableFacts } from '../fleet/facts.ts';
 import type { PlannedRequest } from '../fleet/plan.ts';
 import type { TaskKind, TaskState, WorkResult } from '../tasks/task.ts';
 
@@ -98,8 +98,8 @@ export type LeftOut = readonly { readonly target: string; readonly error: ErrorR
 export interface RunReport {
   readonly schemaVersion: number;
   readonly tasks: readonly TaskReport[];
-  readonly stores: readonly InspectReport[];
-  /** Stores that could not be read at the end, with the reason. */
+  readonly tables: readonly InspectReport[];
+  /** Tables that could not be read at the end, with the reason. */
   readonly unreadable: readonly { readonly target: string; readonly error: ErrorRecord }[];
   readonly leftOut: LeftOut;
 }
@@ -118,12 +118,12 @@ export interface StatusReport {
   readonly schemaVersion: number;
   readonly pauses: readonly PauseReport[];
   /** Worst first. */
-  readonly stores: readonly {
+  readonly tables: readonly {
     readonly target: string;
-    readonly facts: StoreFacts | null;
+    readonly facts: TableFacts | null;
     readonly openTasks: readonly TaskReport[];
-    /** Answers "why is it not running?", one sentence each. */
-    readonly because: readonly string[];
+    /** Answers "why is it not running?", one message each. */
+    readonly reasons: readonly string[];
     readonly attention: boolean;
   }[];
   /** Under the roots that are known here. */
@@ -133,11 +133,11 @@ export interface StatusReport {
 export interface ExplainReport {
   readonly schemaVersion: number;
   readonly target: string;
-  readonly facts: StoreFacts;
-  readonly verdicts: readonly Verdict[];
+  readonly facts: TableFacts;
+  readonly rules: readonly RuleResult[];
   readonly plan: readonly PlannedRequest[];
   readonly openTasks: readonly TaskReport[];
-  readonly because: readonly string[];
+  readonly reasons: readonly string[];
 }
 
 export interface SendReport {
@@ -181,12 +181,12 @@ export interface ProgressEvent {
 
 export interface DeadLetterReport {
   readonly schemaVersion: number;
-  readonly letters: readonly {
+  readonly deadLetters: readonly {
     /** Of the message as it first came. */
     readonly messageId: string;
-    readonly lane: TaskKind;
+    readonly queue: TaskKind;
     readonly code: string;
-    readonly sentence: string;
+    readonly message: string;
     readonly body: string;
     readonly deadAt: string;
   }[];

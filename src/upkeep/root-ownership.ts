@@ -23,10 +23,10 @@ export interface RootOwnership {
 }
 
 export function createRootOwnership({ storageFor, owner, now }: RootOwnershipOptions): RootOwnership {
-  async function refuseRelatives(root: string, { ledgerId }: RootOwner): Promise<Discovery> {
-    for (const folder of foldersAround(root)) await refuseForeign(storageFor(folder), ledgerId);
+  async function assertRelativesNotForeign(root: string, { ledgerId }: RootOwner): Promise<Discovery> {
+    for (const folder of foldersAround(root)) await assertNotForeign(storageFor(folder), ledgerId);
     const discovery = await discoverCandidates(storageFor(root));
-    for (const inner of discovery.innerRoots) await refuseForeign(storageFor(inner), ledgerId);
+    for (const inner of discovery.innerRoots) await assertNotForeign(storageFor(inner), ledgerId);
     return discovery;
   }
 
@@ -34,14 +34,14 @@ export function createRootOwnership({ storageFor, owner, now }: RootOwnershipOpt
     async assertOwned(root) {
       const us = await owner();
       const store = storageFor(root);
-      const marker = await refuseForeign(store, us.ledgerId);
+      const marker = await assertNotForeign(store, us.ledgerId);
       // Looked at before the marker is written: a newcomer that is refused must leave nothing that would refuse the others.
-      const discovery = await refuseRelatives(root, us);
+      const discovery = await assertRelativesNotForeign(root, us);
       if (marker === 'ours') return discovery;
       if ((await claimRoot(store, us, now())) === 'already ours') return discovery;
       try {
         // Again, since another ledger may have done the same in this moment: of two that write first and look then, one sees the other.
-        return await refuseRelatives(root, us);
+        return await assertRelativesNotForeign(root, us);
       } catch (error) {
         await store.delete(OWNER_KEY);
         throw error;
@@ -72,7 +72,7 @@ export function markersAbove(root: string): readonly string[] {
   return [root, ...foldersAround(root)].map((folder) => `${folder}/${OWNER_KEY}`);
 }
 
-async function refuseForeign(store: ObjectStore, ledgerId: string): Promise<'ours' | 'nobody’s'> {
+async function assertNotForeign(store: ObjectStore, ledgerId: string): Promise<'ours' | 'nobody’s'> {
   let bytes: Uint8Array | undefined;
   try {
     bytes = await store.get(OWNER_KEY);

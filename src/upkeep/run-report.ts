@@ -1,6 +1,6 @@
 import { errorRecord, UpkeepError } from '../errors.ts';
-import { discoverStores } from '../fleet/discover.ts';
-import type { StoreFacts } from '../fleet/facts.ts';
+import { discoverTables } from '../fleet/discover.ts';
+import type { TableFacts } from '../fleet/facts.ts';
 import type { ObjectStore } from '../lance/object-store.ts';
 import type { Lifecycle } from '../tasks/api.ts';
 import type { Task } from '../tasks/task.ts';
@@ -28,7 +28,7 @@ export class RecentTasks {
 
 export interface RunReporterOptions {
   readonly lifecycle: Pick<Lifecycle, 'getTask' | 'openTasks'>;
-  readonly observe: (target: string) => Promise<StoreFacts>;
+  readonly observe: (target: string) => Promise<TableFacts>;
   readonly storageFor: (uri: string) => ObjectStore;
   readonly roots: readonly string[];
   readonly recent: RecentTasks;
@@ -36,13 +36,13 @@ export interface RunReporterOptions {
 
 /** What a run has to tell at its end. */
 export interface RunReporter {
-  knownStores(): Promise<{ readonly targets: readonly string[] } & Pick<RunReport, 'leftOut' | 'unreadable'>>;
+  knownTables(): Promise<{ readonly targets: readonly string[] } & Pick<RunReport, 'leftOut' | 'unreadable'>>;
   report(): Promise<RunReport>;
 }
 
 export function createRunReporter({ lifecycle, observe, storageFor, roots, recent }: RunReporterOptions): RunReporter {
-  async function knownStores() {
-    const found = await Promise.all(roots.map((root) => discoverStores(storageFor(root))));
+  async function knownTables() {
+    const found = await Promise.all(roots.map((root) => discoverTables(storageFor(root))));
     return {
       targets: [...new Set(found.flatMap(({ targets }) => targets))].sort(),
       unreadable: found.flatMap(({ failed }) => failed),
@@ -50,7 +50,7 @@ export function createRunReporter({ lifecycle, observe, storageFor, roots, recen
     };
   }
 
-  /** What this run worked on, and what is still open on its stores: a ledger may hold other roots' tasks, too. */
+  /** What this run worked on, and what is still open on its tables: a ledger may hold other roots' tasks, too. */
   async function reportedTasks(targets: readonly string[]): Promise<Task[]> {
     const tasks = new Map<string, Task>();
     for (const target of targets) for (const task of await lifecycle.openTasks(target)) tasks.set(task.id, task);
@@ -62,14 +62,14 @@ export function createRunReporter({ lifecycle, observe, storageFor, roots, recen
   }
 
   return {
-    knownStores,
+    knownTables,
     async report() {
-      const stores: InspectReport[] = [];
-      const { targets, unreadable, leftOut } = await knownStores();
+      const tables: InspectReport[] = [];
+      const { targets, unreadable, leftOut } = await knownTables();
       for (const target of targets) {
         try {
           const facts = await observe(target);
-          stores.push(inspectReport(facts));
+          tables.push(inspectReport(facts));
           if (facts.error) unreadable.push({ target, error: facts.error });
         } catch (error) {
           if (!(error instanceof UpkeepError)) throw error;
@@ -78,7 +78,7 @@ export function createRunReporter({ lifecycle, observe, storageFor, roots, recen
       }
       const tasks = await reportedTasks(targets);
       const inOrder = tasks.sort((a, b) => a.createdAt - b.createdAt);
-      return { schemaVersion: SCHEMA_VERSION, tasks: inOrder.map(taskReport), stores, unreadable, leftOut };
+      return { schemaVersion: SCHEMA_VERSION, tasks: inOrder.map(taskReport), tables, unreadable, leftOut };
     },
   };
 }

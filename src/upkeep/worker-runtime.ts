@@ -21,7 +21,7 @@ export interface WorkerRuntimeOptions extends PlannerOptions {
   readonly wrapPerform?: (perform: Perform) => Perform;
 }
 
-/** The product put together from its ports: what decides, and the worker that acts. A lane and the runner of one machine start here. */
+/** The product put together from its ports: what decides, and the worker that acts. A queue and the runner of one machine start here. */
 export interface WorkerRuntime extends Planner {
   readonly worker: Worker;
 }
@@ -41,7 +41,7 @@ export function createWorkerRuntime(options: WorkerRuntimeOptions): WorkerRuntim
     newId,
     exit: options.exit,
     onEvent: (event) => {
-      // A second nudge of a task that has ended is the rule, not news.
+      // A second wake-up of a task that has ended is the rule, not news.
       if (event.stage === 'waiting' && event.message === 'finished') return;
       // Ends are told by the lifecycle, which hears of all of them.
       if (event.stage === 'done' || event.stage === 'failed') return;

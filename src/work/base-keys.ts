@@ -52,7 +52,7 @@ export function duplicateKey(keyColumn: string, key: Key): WorkError {
 }
 
 /** Throws NULL_KEYS when the base table has rows without a key. */
-export async function refuseNullKeys(base: Table, keyColumn: string): Promise<void> {
+export async function assertKeysNotNull(base: Table, keyColumn: string): Promise<void> {
   const query = base
     .query()
     .useLsm(false)

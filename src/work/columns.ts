@@ -17,7 +17,7 @@ import { nullColumn } from './null-column.ts';
  * Throws SCHEMA_COLUMN_UNKNOWN for a column that the base lacks, SCHEMA_MISMATCH for another type or a missing column
  * that may not be null. A nullable column that the generation lacks is filled with nulls: it was added later.
  */
-export function checkGenerationSchema(base: Schema, generation: Schema, where: string): void {
+export function assertGenerationSchema(base: Schema, generation: Schema, where: string): void {
   for (const field of generation.fields) {
     if (field.name === TOMBSTONE_COLUMN) continue;
     const mine = base.fields.find((candidate) => candidate.name === field.name);

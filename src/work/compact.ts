@@ -44,7 +44,7 @@ export async function compact(context: WorkContext, dependencies: WorkDependenci
     durationMs: dependencies.now() - started,
     versionBefore,
     versionAfter: after.version,
-    way: pass.way,
+    strategy: pass.strategy,
     indexable: hasIndexableKey(after),
   };
   return {
@@ -59,7 +59,7 @@ export async function compact(context: WorkContext, dependencies: WorkDependenci
     versionAfter: after.version,
     metrics: { compact_fragments_removed: change.removed, compact_fragments_added: change.added },
     compaction,
-    proof: { ...proof, way: pass.way, predictedBytes: finite(pass.bytes), tooLargeFragments: pass.tooLarge },
+    proof: { ...proof, strategy: pass.strategy, predictedBytes: finite(pass.bytes), tooLargeFragments: pass.tooLarge },
   };
 }
 
@@ -71,13 +71,13 @@ async function rewrite(
   pass: CompactionPass,
 ): Promise<number> {
   const left = holdIn(manifest) !== undefined;
-  if (pass.way === 'none' && !left) return 0;
+  if (pass.strategy === 'none' && !left) return 0;
   await assertNoBranches(dependencies.storageFor(context.target));
   const head = left ? await removeLeftHold(context, dependencies) : manifest;
-  if (pass.way === 'none') return 0;
+  if (pass.strategy === 'none') return 0;
   await assertIndexFiles(dependencies.storageFor(context.target), head);
-  context.progress(`${pass.way}: rewriting ${pass.fragments} of ${manifest.fragments.length} fragments`);
-  if (pass.way === 'bounded') return boundedCompaction(context, dependencies, head);
+  context.progress(`${pass.strategy}: rewriting ${pass.fragments} of ${manifest.fragments.length} fragments`);
+  if (pass.strategy === 'bounded') return boundedCompaction(context, dependencies, head);
   await optimizeFragments(context, dependencies, head, pass.groups.flat());
   return 0;
 }

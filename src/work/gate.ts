@@ -15,7 +15,7 @@ export interface Gate {
    * - `stale`: the BTree is there, but most rows are outside of it.
    * - `missing`: no index on the key, or one of another kind, which merge_insert does not probe.
    */
-  readonly verdict: 'covering' | 'stale' | 'missing';
+  readonly coverage: 'covering' | 'stale' | 'missing';
 }
 
 /**
@@ -28,12 +28,12 @@ export async function readGate(store: ObjectStore): Promise<Gate> {
   if (!manifest) throw tableNotFound(store.uri);
   assertWritable(manifest);
   const keyColumn = keyColumnOf(manifest);
-  refuseKeyType(manifest, keyColumn.fieldId);
+  assertKeyType(manifest, keyColumn.fieldId);
   const keyIndex = keyIndexOf(manifest, keyColumn);
-  return { manifest, keyColumn: keyColumn.name, keyIndex, verdict: verdictOf(manifest, keyIndex) };
+  return { manifest, keyColumn: keyColumn.name, keyIndex, coverage: coverageOf(manifest, keyIndex) };
 }
 
-function refuseKeyType(manifest: TableManifest, fieldId: number): void {
+function assertKeyType(manifest: TableManifest, fieldId: number): void {
   const field = manifest.fields.find(({ id }) => id === fieldId);
   if (field && canBeKey(field.logicalType)) return;
   throw new WorkError('KEY_TYPE_UNSUPPORTED', `The key column "${field?.name}" is ${field?.logicalType}.`, {
@@ -42,7 +42,7 @@ function refuseKeyType(manifest: TableManifest, fieldId: number): void {
   });
 }
 
-function verdictOf(manifest: TableManifest, keyIndex: KeyIndex | null): Gate['verdict'] {
+function coverageOf(manifest: TableManifest, keyIndex: KeyIndex | null): Gate['coverage'] {
   if (!keyIndex?.exact) return 'missing';
   const indexedRows = manifest.liveRows - keyIndex.unindexedRows;
   return manifest.liveRows > 0 && keyIndex.unindexedRows > indexedRows ? 'stale' : 'covering';

@@ -3,7 +3,7 @@ import { generationMissing } from '../lance/errors.ts';
 import type { TableManifest } from '../lance/manifest.ts';
 import { readNewestManifest } from '../lance/newest.ts';
 import type { RecordBatch, Schema } from './arrow.ts';
-import { checkGenerationSchema } from './columns.ts';
+import { assertGenerationSchema } from './columns.ts';
 import type { WorkDependencies } from './context.ts';
 import type { Gate } from './gate.ts';
 import { keyReader } from './key-reader.ts';
@@ -64,10 +64,10 @@ export class ShardReader {
       try {
         const clone = await scratch.clone(`${target}/${path}`);
         const schema = (await clone.schema()) as unknown as Schema;
-        checkGenerationSchema(base, schema, name);
+        assertGenerationSchema(base, schema, name);
         const columns = schema.fields.map((field) => field.name).filter((column) => column !== TOMBSTONE_COLUMN);
         reader.#generations.push({ name, clone, columns, bytes: generation.bytes });
-        await refuseNullStructs(gate.manifest, clone, schema, name);
+        await assertStructsNotNull(gate.manifest, clone, schema, name);
         await reader.#readKeys(clone, gate.keyColumn, name);
       } catch (error) {
         throw lancedbError(error, `reading the keys of ${name.toLowerCase()}`);
@@ -105,7 +105,7 @@ export class ShardReader {
 }
 
 /** Format 2.0 has no room for a struct that is null itself: the base table could not take such a row. */
-async function refuseNullStructs(base: TableManifest, clone: Table, schema: Schema, name: string): Promise<void> {
+async function assertStructsNotNull(base: TableManifest, clone: Table, schema: Schema, name: string): Promise<void> {
   if (base.dataFormatVersion !== '2.0') return;
   for (const field of base.fields) {
     if (field.parentId >= 0 || field.logicalType !== 'struct' || !field.nullable) continue;

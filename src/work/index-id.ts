@@ -27,14 +27,14 @@ const ROWS_TO_BUILD_AT_ONCE = 1_000_000;
 export async function indexId(context: WorkContext, dependencies: WorkDependencies): Promise<WorkResult> {
   const store = dependencies.storageFor(context.target);
   const gate = await readGate(store);
-  refuseUnindexable(gate);
+  assertIndexable(gate);
   const versionBefore = await context.baseVersion(gate.manifest.version);
   // What is asked for by name is looked at: a BTree whose files are gone covers nothing.
   const lost = (await missingIndexFiles(store, gate.manifest)).has(gate.keyIndex?.name ?? '');
-  const way = lost ? 'build' : wayFor(gate);
+  const strategy = lost ? 'build' : strategyFor(gate);
   let after = gate;
-  if (way !== 'none') await assertNoBranches(store);
-  if (way === 'extend') {
+  if (strategy !== 'none') await assertNoBranches(store);
+  if (strategy === 'extend') {
     context.progress(`extending ${gate.keyIndex?.name} over ${gate.keyIndex?.uncoveredFragments} fragments`);
     try {
       await extendIndexes(context, dependencies);
@@ -45,34 +45,34 @@ export async function indexId(context: WorkContext, dependencies: WorkDependenci
       context.progress(`the indexes were not extended: ${code}: ${message}`);
     }
     after = await readGate(store);
-  } else if (way === 'build' && holdIn(gate.manifest)) {
+  } else if (strategy === 'build' && holdIn(gate.manifest)) {
     await removeLeftHold(context, dependencies);
   }
-  if (way === 'build' || (way === 'extend' && !covers(after))) {
+  if (strategy === 'build' || (strategy === 'extend' && !covers(after))) {
     context.progress(`building the BTree on ${gate.keyColumn} over ${after.manifest.fragments.length} fragments`);
     after = await buildKeyIndex(context, dependencies, after);
   }
   await assertCoverageKept(store, gate.manifest, after.manifest);
   return {
-    rewroteNothing: way === 'none',
+    rewroteNothing: strategy === 'none',
     versionBefore,
     versionAfter: after.manifest.version,
-    metrics: { index_built: way === 'build' ? 1 : 0, index_extended: way === 'extend' ? 1 : 0 },
-    proof: { ...tableProof(gate.manifest, after.manifest), way },
+    metrics: { index_built: strategy === 'build' ? 1 : 0, index_extended: strategy === 'extend' ? 1 : 0 },
+    proof: { ...tableProof(gate.manifest, after.manifest), strategy },
   };
 }
 
 /** How the key's index gets to cover every row: by nothing, an extension of all indexes, or a build of this one. */
-export function wayFor(gate: Gate): 'none' | 'extend' | 'build' {
+export function strategyFor(gate: Gate): 'none' | 'extend' | 'build' {
   if (covers(gate)) return 'none';
-  if (gate.verdict !== 'covering' || gate.manifest.liveRows <= ROWS_TO_BUILD_AT_ONCE) return 'build';
+  if (gate.coverage !== 'covering' || gate.manifest.liveRows <= ROWS_TO_BUILD_AT_ONCE) return 'build';
   const indexes = queryIndexes(gate.manifest);
   const rewritten = behind(gate.manifest).reduce((sum, { name }) => sum + bytesOf(indexes.get(name) ?? []), 0);
   return rewritten <= 2 * gate.manifest.liveRows * BUILD_BYTES_PER_ROW ? 'extend' : 'build';
 }
 
 /** What LanceDB cannot build is said once, and not tried again and again. */
-function refuseUnindexable({ manifest, keyColumn }: Gate): void {
+function assertIndexable({ manifest, keyColumn }: Gate): void {
   const type = manifest.fields.find((field) => field.parentId < 0 && field.name === keyColumn)?.logicalType ?? '';
   if (canHaveBTree(type)) return;
   throw new WorkError('KEY_TYPE_UNSUPPORTED', `No BTree can stand on the key column "${keyColumn}": it is ${type}.`, {

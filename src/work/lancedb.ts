@@ -4,7 +4,7 @@ import { type TableName, tableIn } from '../lance/table-folder.ts';
 import { lancedbError } from './lancedb-errors.ts';
 
 export interface LancedbOptions {
-  /** Passed to LanceDB for object stores; empty for a local disk. */
+  /** Passed to LanceDB for object tables; empty for a local disk. */
   readonly storageOptions?: Readonly<Record<string, string>>;
   /** Index and metadata caches of the whole process, in bytes. LanceDB's own defaults are 6 GB and 1 GB. */
   readonly indexCacheBytes?: number;

@@ -11,7 +11,7 @@ import { callLancedb, refresh } from './lancedb-errors.ts';
 import { Upserts } from './merge-builder.ts';
 import type { ShardSelection } from './merge-plan.ts';
 import { readSlices, type Slice, type SliceBudget, sourcesOf } from './merge-slices.ts';
-import { mergeWay } from './merge-strategy.ts';
+import { mergeStrategy } from './merge-strategy.ts';
 import { keyPredicates } from './sql.ts';
 import type { Key } from './winners.ts';
 
@@ -65,17 +65,17 @@ export class MergeCommits {
 
   async #upsertTable(rows: ArrowTable): Promise<void> {
     await this.#context.fence();
-    let way = mergeWay(await this.#refuseMovedWatermark(), this.#dependencies.settings.indexBeforeMerge);
-    if (way === 'rebuild') {
+    let strategy = mergeStrategy(await this.#assertWatermarkUnmoved(), this.#dependencies.settings.indexBeforeMerge);
+    if (strategy === 'rebuild') {
       this.#context.progress(`building the BTree on ${this.#gate.keyColumn} over the merged rows`);
       await buildKeyIndex(this.#context, this.#dependencies, this.#gate);
       await refresh(this.#base);
       this.indexBuilt = true;
       await this.#context.fence();
-      await this.#refuseMovedWatermark();
-      way = 'index';
+      await this.#assertWatermarkUnmoved();
+      strategy = 'index';
     }
-    const options = { useIndex: way === 'index', timeoutMs: this.#timeoutMs() };
+    const options = { useIndex: strategy === 'index', timeoutMs: this.#timeoutMs() };
     const result = await this.#commit('merging rows into the base table', () => this.#upserts.execute(rows, options));
     this.rowsInserted += result.numInsertedRows;
     this.rowsUpdated += result.numUpdatedRows;
@@ -85,7 +85,7 @@ export class MergeCommits {
   async delete(keys: readonly Key[]): Promise<void> {
     for (const predicate of keyPredicates(this.#gate.keyColumn, keys, KEYS_PER_DELETE)) {
       await this.#context.fence();
-      await this.#refuseMovedWatermark();
+      await this.#assertWatermarkUnmoved();
       const result = await this.#commit('deleting tombstoned keys', () => this.#base.delete(predicate));
       this.versions.add(result.version);
     }
@@ -100,7 +100,7 @@ export class MergeCommits {
   }
 
   /** With a BTree Lance itself does not stop two mergers from inserting one key twice, so a moved watermark stops us. */
-  async #refuseMovedWatermark(): Promise<TableManifest> {
+  async #assertWatermarkUnmoved(): Promise<TableManifest> {
     const head = await readNewestManifest(this.#dependencies.storageFor(this.#context.target));
     for (const selection of this.#selections) {
       const now = head?.memWal?.compacted.get(selection.shardId) ?? 0;

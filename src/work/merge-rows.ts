@@ -1,9 +1,9 @@
 import type { Table } from '@lancedb/lancedb';
 import { UpkeepError } from '../errors.ts';
 import { canHaveBTree } from '../lance/key-index.ts';
-import { judgeParts } from '../tasks/part-outcomes.ts';
+import { assertPartsDone } from '../tasks/part-outcomes.ts';
 import type { Schema } from './arrow.ts';
-import { countBaseRows, findBaseKeys, refuseNullKeys } from './base-keys.ts';
+import { assertKeysNotNull, countBaseRows, findBaseKeys } from './base-keys.ts';
 import { buildKeyIndex } from './build-key-index.ts';
 import type { WorkContext, WorkDependencies } from './context.ts';
 import { WorkError } from './errors.ts';
@@ -54,9 +54,9 @@ export async function mergeRows(
     const { readers, failed } = await openShards(context, dependencies, scratch, gate, schema, selections);
     const upserts = readers.flatMap((reader) => reader.winners.upsertKeys());
     const deletes = readers.flatMap((reader) => reader.winners.deletedKeys());
-    refuseSharedKeys([...upserts, ...deletes]);
+    assertKeysInOneShard([...upserts, ...deletes]);
 
-    const found = await checkBaseKeys(base, gate, [...upserts, ...deletes]);
+    const found = await assertBaseKeys(base, gate, [...upserts, ...deletes]);
     const present = deletes.filter((key) => found.has(key));
     const indexBuilt = await ensureKeyIndex(context, dependencies, gate);
     const commits = new MergeCommits(context, dependencies, gate, base, schema, selections);
@@ -67,7 +67,7 @@ export async function mergeRows(
     for await (const slice of readSlices(sources, budget)) await commits.upsert(slice, budget);
     await commits.delete(present);
     await refresh(base);
-    await checkMergedKeys(base, gate.keyColumn, upserts, deletes);
+    await assertMergedKeys(base, gate.keyColumn, upserts, deletes);
     return {
       watermarks: new Map(readers.map((reader) => [reader.selection.shardId, highest(reader.selection)])),
       versions: commits.versions,
@@ -105,7 +105,7 @@ async function openShards(
       failed.push({ shardId: selection.shardId, error });
     }
   }
-  if (readers.length === 0) judgeParts(shardOutcomes(failed));
+  if (readers.length === 0) assertPartsDone(shardOutcomes(failed));
   return { readers, failed };
 }
 
@@ -113,7 +113,7 @@ async function readSchema(base: Table): Promise<Schema> {
   return (await callLancedb('reading the schema of the base table', () => base.schema())) as unknown as Schema;
 }
 
-function refuseSharedKeys(keys: readonly Key[]): void {
+function assertKeysInOneShard(keys: readonly Key[]): void {
   const seen = new Set<Key>();
   for (const key of keys) {
     if (seen.has(key)) {
@@ -127,24 +127,24 @@ function refuseSharedKeys(keys: readonly Key[]): void {
 }
 
 /** Through the index where there is one; else by one scan of the key column, before anything is written. */
-async function checkBaseKeys(base: Table, gate: Gate, keys: readonly Key[]): Promise<ReadonlySet<Key>> {
-  if (gate.verdict === 'missing') return scanBaseKeys(base, gate.keyColumn, keys);
+async function assertBaseKeys(base: Table, gate: Gate, keys: readonly Key[]): Promise<ReadonlySet<Key>> {
+  if (gate.coverage === 'missing') return scanBaseKeys(base, gate.keyColumn, keys);
   // A declared key is never nullable; only then can this be spared.
   if (gate.manifest.fields.some((field) => field.name === gate.keyColumn && field.parentId < 0 && field.nullable)) {
-    await refuseNullKeys(base, gate.keyColumn);
+    await assertKeysNotNull(base, gate.keyColumn);
   }
   return findBaseKeys(base, gate.keyColumn, keys);
 }
 
 async function ensureKeyIndex(context: WorkContext, dependencies: WorkDependencies, gate: Gate): Promise<boolean> {
-  if (gate.verdict === 'covering') return false;
+  if (gate.coverage === 'covering') return false;
   const key = gate.manifest.fields.find((field) => field.parentId < 0 && field.name === gate.keyColumn);
   if (!canHaveBTree(key?.logicalType ?? '')) {
     context.progress(`LanceDB builds no BTree on ${gate.keyColumn}: each slice reads the whole key column`);
     return false;
   }
   if (!dependencies.settings.indexBeforeMerge) {
-    if (gate.verdict === 'stale') return false;
+    if (gate.coverage === 'stale') return false;
     throw new WorkError(
       'KEY_INDEX_MISSING',
       `There is no BTree on "${gate.keyColumn}"${gate.keyIndex ? ` (${gate.keyIndex.name} is ${gate.keyIndex.kind})` : ''}: a merge would join the whole base table.`,
@@ -156,7 +156,7 @@ async function ensureKeyIndex(context: WorkContext, dependencies: WorkDependenci
   return true;
 }
 
-async function checkMergedKeys(base: Table, keyColumn: string, upserts: Key[], deletes: Key[]): Promise<void> {
+async function assertMergedKeys(base: Table, keyColumn: string, upserts: Key[], deletes: Key[]): Promise<void> {
   const present = await countBaseRows(base, keyColumn, upserts);
   const back = await countBaseRows(base, keyColumn, deletes);
   if (present === upserts.length && back === 0) return;

@@ -6,7 +6,7 @@ import type { TableManifest } from '../lance/manifest.ts';
  * - `join`: read the key column of the whole table and no payload; some 150 bytes of memory for a row.
  * - `rebuild`: build the BTree anew first, then probe it.
  */
-export type MergeWay = 'index' | 'join' | 'rebuild';
+export type MergeStrategy = 'index' | 'join' | 'rebuild';
 
 /** Up to here the rows outside of the BTree are read with each commit. */
 const TAIL_BYTES = 32 * 1024 * 1024;
@@ -15,7 +15,7 @@ const TAIL_BYTES = 32 * 1024 * 1024;
 const JOIN_ROWS = 1_000_000;
 
 /** How a mergeInsert on this version finds its keys. Merged rows land outside of the BTree, so each commit asks anew. */
-export function mergeWay(manifest: TableManifest, mayRebuild: boolean): MergeWay {
+export function mergeStrategy(manifest: TableManifest, mayRebuild: boolean): MergeStrategy {
   const index = keyIndexOf(manifest, keyColumnOf(manifest));
   if (!index?.exact) return 'join';
   const tail = bytesOutside(manifest, index.name);

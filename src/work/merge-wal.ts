@@ -1,7 +1,7 @@
 import { assertNoBranches } from '../lance/branches.ts';
 import { readNewestManifest } from '../lance/newest.ts';
 import { commitWatermark } from '../lance/watermark.ts';
-import { judgeParts } from '../tasks/part-outcomes.ts';
+import { assertPartsDone } from '../tasks/part-outcomes.ts';
 import type { WorkResult } from '../tasks/task.ts';
 import type { WorkContext, WorkDependencies } from './context.ts';
 import { assertCoverageKept } from './coverage.ts';
@@ -31,7 +31,7 @@ export async function mergeWal(context: WorkContext, dependencies: WorkDependenc
   if (!gate.manifest.memWal) return nothingToMerge(gate, versionBefore);
 
   const pending = await readPending(dependencies, gate.manifest, context.target, settings.mergeMaxGenerations);
-  if (pending.shards.length === 0) judgeParts(shardOutcomes(pending.failed));
+  if (pending.shards.length === 0) assertPartsDone(shardOutcomes(pending.failed));
   const plan = planMerge(pending.shards, {
     maxGenerations: settings.mergeMaxGenerations,
     maxBytes: settings.mergeMaxBytes,
@@ -74,7 +74,7 @@ async function mergeSelected(
   if (context.remainingMs() <= 0) {
     throw new WorkError('DEADLINE', 'No time was left to begin a merge.', {
       disposition: 'failure',
-      next: 'Give the lane more time, or lower MERGE_MAX_BYTES.',
+      next: 'Give the task more time, or lower MERGE_MAX_BYTES.',
     });
   }
   assertMergeable(gate.manifest, gate.keyColumn);

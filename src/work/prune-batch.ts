@@ -83,7 +83,7 @@ async function protectNewlyNamed(
   const isFresh = ({ version, modified }: ListedVersion) =>
     known.get(version) !== modified ||
     gone.has(version) ||
-    (tagged.has(version) && !survey.verdicts.retained.has(version));
+    (tagged.has(version) && !survey.retention.retained.has(version));
   const { versions, detached } = await listVersions(store);
   const fresh = versions.filter(isFresh);
   const names: NamedFiles = survey.names;

@@ -56,7 +56,7 @@ export async function planPrune(
       files.push({ ...file, neededUntil: 0 });
     } else youngOrphans += 1;
   }
-  const versions = survey.verdicts.prunable;
+  const versions = survey.retention.prunable;
   files.sort((a, b) => a.neededUntil - b.neededUntil);
   return { survey, versions, files, orphans, youngOrphans, tallies: talliesOf(versions, files) };
 }
@@ -85,7 +85,7 @@ export function bytesOf(tallies: Tallies): number {
 /** How many versions stay for which reason; only reasons that occur. */
 export function retainedCounts(survey: Survey): Readonly<Record<string, number>> {
   const counts: Record<string, number> = {};
-  for (const reason of survey.verdicts.retained.values()) counts[reason] = (counts[reason] ?? 0) + 1;
+  for (const reason of survey.retention.retained.values()) counts[reason] = (counts[reason] ?? 0) + 1;
   return survey.detached > 0 ? { ...counts, detached: survey.detached } : counts;
 }
 

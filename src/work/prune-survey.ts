@@ -6,11 +6,11 @@ import { readNewestManifest } from '../lance/newest.ts';
 import type { ObjectStore } from '../lance/object-store.ts';
 import type { Reference } from '../lance/references.ts';
 import {
-  judgeVersions,
+  decideRetention,
   type RetentionRule,
   type RetentionSettings,
   retentionRule,
-  type VersionVerdicts,
+  type VersionRetention,
 } from '../lance/retained-versions.ts';
 import { assertWritable } from '../lance/support.ts';
 import { readTags } from '../lance/tags.ts';
@@ -50,7 +50,7 @@ export interface Survey {
   readonly head: TableManifest;
   readonly config: CleanupConfig;
   readonly rule: RetentionRule;
-  readonly verdicts: VersionVerdicts;
+  readonly retention: VersionRetention;
   /** Newest first. */
   readonly versions: readonly ListedVersion[];
   readonly detached: number;
@@ -76,13 +76,13 @@ export async function survey(
   assertWritable(head);
   const config = cleanupConfigOf(head);
   const rule = retentionRule(settings, config, now);
-  const verdicts = judgeVersions(versions, new Set(tags.map(({ version }) => version)), rule);
+  const retention = decideRetention(versions, new Set(tags.map(({ version }) => version)), rule);
   const names = new NamedFiles();
   const take = (listed: { version?: number }, references: readonly Reference[]) => {
     const { version } = listed;
-    if (version === undefined || verdicts.retained.has(version)) names.retain(references);
+    if (version === undefined || retention.retained.has(version)) names.retain(references);
     else names.prunable(version, references);
   };
   await visitReferences<{ key: string; version?: number }>(store, [...versions, ...detached], take, signal);
-  return { head, config, rule, verdicts, versions, detached: detached.length, tags: tags.length, names };
+  return { head, config, rule, retention, versions, detached: detached.length, tags: tags.length, names };
 }

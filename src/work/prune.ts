@@ -13,7 +13,7 @@ import { survey } from './prune-survey.ts';
  *
  *   every manifest -> plan -> record -> manifests -> versions and tags anew -> files -> record dropped
  *
- * Every arrow is a point where the process may die: the next pass takes the files of the record into its own plan, judged again by
+ * Every arrow is a point where the process may die: the next pass takes the files of the record into its own plan, rechecked again by
  * everything that is retained then. Makes no commit, loads no native library.
  * Errors: MANIFEST_UNREADABLE and MANIFEST_UNSUPPORTED before anything is deleted, DEADLINE when no time was left to begin.
  */
@@ -47,16 +47,16 @@ export async function prune(
     await record.drop(parts);
   }
   if (finished) await record.drop(older);
-  else refuseWithoutProgress(deleted);
+  else assertProgress(deleted);
   const versionAfter = (await findNewestVersion(store))?.version ?? surveyed.head.version;
   return resultOf({ plan, deleted, finished, versionBefore, versionAfter, resumed: recorded.plans.length });
 }
 
-function refuseWithoutProgress({ versions, files }: Deleted): void {
+function assertProgress({ versions, files }: Deleted): void {
   if (versions.length + files.length > 0) return;
   throw new WorkError('DEADLINE', 'No time was left to delete what the manifests had been read for.', {
     disposition: 'failure',
-    next: 'Give the lane more time, or run this table once from a machine without a limit.',
+    next: 'Give the task more time, or run this table once from a machine without a limit.',
   });
 }
 

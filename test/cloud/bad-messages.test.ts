@@ -74,7 +74,7 @@ describe('a message that can never become a task', () => {
   let fleet: CloudFleet;
 
   beforeAll(async () => {
-    fleet = await CloudFleet.create({ stores: [] });
+    fleet = await CloudFleet.create({ tables: [] });
     // The roots are claimed by the sweep, before any message.
     await fleet.sweep();
   });
@@ -90,7 +90,7 @@ describe('a message that can never become a task', () => {
       Body: body,
       Attributes: { ApproximateReceiveCount: '1', SentTimestamp: String(sentAt) },
     });
-    const answer = await fleet.handlers[0]?.lanes.Compact({ Records: [record] }, contextOf(900_000));
+    const answer = await fleet.handlers[0]?.queues.Compact({ Records: [record] }, contextOf(900_000));
     return (answer?.batchItemFailures.length ?? 0) > 0;
   }
 
@@ -102,14 +102,14 @@ describe('a message that can never become a task', () => {
   it('ends in the dead-letter queue with its code, its body untouched, and nothing else happens', async () => {
     const before = await requestsTo(`/${fleet.stack.bucket}`);
     for (const [index, [, body]] of BAD.entries()) expect(await deliver(bodyOf(body), `bad-${index}`)).toBe(false);
-    const letters = await fleet.cloud.queue.deadLetters('Compact', 100);
-    const byId = new Map(letters.map((letter) => [letter.messageId, letter]));
+    const deadLetters = await fleet.cloud.queue.deadLetters('Compact', 100);
+    const byId = new Map(deadLetters.map((deadLetter) => [deadLetter.messageId, deadLetter]));
     const seen = BAD.map(([name], index) => [name, byId.get(`bad-${index}`)?.code]);
 
     expect(BAD.length).toBeGreaterThanOrEqual(40);
     expect(seen).toEqual(BAD.map(([name, , code]) => [name, code]));
     expect(BAD.map((_, index) => byId.get(`bad-${index}`)?.body)).toEqual(BAD.map(([, body]) => bodyOf(body)));
-    expect(letters.every(({ sentence }) => sentence.length > 10)).toBe(true);
+    expect(deadLetters.every(({ message }) => message.length > 10)).toBe(true);
     expect(await fleet.tasks()).toEqual([]);
     const after = await requestsTo(`/${fleet.stack.bucket}`);
     expect(after.slice(before.length)).toEqual([]);
@@ -119,9 +119,12 @@ describe('a message that can never become a task', () => {
     const body = bodyOf({ kind: 'Compact', target: T, dependsOn: ['nobody'] });
     expect(await deliver(body, 'waits')).toBe(true);
     expect(await deliver(body, 'waits', Date.now() - 15 * 60_000)).toBe(false);
-    const letters = await fleet.cloud.queue.deadLetters('Compact', 100);
+    const deadLetters = await fleet.cloud.queue.deadLetters('Compact', 100);
 
-    expect(letters.find(({ messageId }) => messageId === 'waits')).toMatchObject({ code: 'DEPENDENCY_UNKNOWN', body });
+    expect(deadLetters.find(({ messageId }) => messageId === 'waits')).toMatchObject({
+      code: 'DEPENDENCY_UNKNOWN',
+      body,
+    });
   });
 
   it('is refused when it would close a circle, or takes another task’s id', async () => {
@@ -130,8 +133,8 @@ describe('a message that can never become a task', () => {
     await fleet.planner.lifecycle.admit({ taskId: 'second', kind: 'IndexId', target: bodyOf(T), dependsOn: ['first'] });
     await deliver(bodyOf({ kind: 'Compact', target: T, taskId: 'circle', dependsOn: ['second'] }), 'circle');
     await deliver(bodyOf({ kind: 'IndexId', target: T, taskId: 'first' }), 'thief');
-    const letters = await fleet.cloud.queue.deadLetters('Compact', 100);
-    const codeOf = (id: string) => letters.find(({ messageId }) => messageId === id)?.code;
+    const deadLetters = await fleet.cloud.queue.deadLetters('Compact', 100);
+    const codeOf = (id: string) => deadLetters.find(({ messageId }) => messageId === id)?.code;
 
     expect([codeOf('circle'), codeOf('thief')]).toEqual(['DEPENDENCY_CYCLE', 'TASK_ID_MISMATCH']);
   });
@@ -139,10 +142,10 @@ describe('a message that can never become a task', () => {
   it('of a size that leaves no room for its reason is cut, and says how long it was', async () => {
     const body = `"${'x'.repeat(255 * 1024)}`;
     expect(await deliver(body, 'huge')).toBe(false);
-    const letters = await fleet.cloud.queue.deadLetters('Compact', 100);
-    const letter = letters.find(({ messageId }) => messageId === 'huge');
+    const deadLetters = await fleet.cloud.queue.deadLetters('Compact', 100);
+    const deadLetter = deadLetters.find(({ messageId }) => messageId === 'huge');
 
-    expect(letter).toMatchObject({ code: 'MESSAGE_NOT_JSON' });
-    expect(body.startsWith(letter?.body ?? 'nothing')).toBe(true);
+    expect(deadLetter).toMatchObject({ code: 'MESSAGE_NOT_JSON' });
+    expect(body.startsWith(deadLetter?.body ?? 'nothing')).toBe(true);
   });
 });

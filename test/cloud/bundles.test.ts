@@ -62,8 +62,8 @@ describe('the bundles of the functions', () => {
       );
 
       expect(JSON.parse(stderr)).toEqual([
-        { endedAttempts: 0, nudged: 0, judged: 0, told: 0, errors: [] },
-        { stores: 0, asked: 0, failed: 0, skipped: 0 },
+        { endedAttempts: 0, woken: 0, rechecked: 0, told: 0, errors: [] },
+        { tables: 0, asked: 0, failed: 0, skipped: 0 },
       ]);
     } finally {
       await rm(folder, { recursive: true, force: true });

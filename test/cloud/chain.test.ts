@@ -5,28 +5,31 @@ import { afterAll, beforeAll, describe, expect, it, vi } from 'vitest';
 import { loadSettings } from '../../src/config.ts';
 import { buildDemoFleet } from '../../src/demo/fleet.ts';
 import { openUpkeep } from '../../src/local/open-upkeep.ts';
-import { COMPACTION_PREFIX, storePk } from '../../src/tasks/items.ts';
+import { COMPACTION_PREFIX, tablePk } from '../../src/tasks/items.ts';
 import { TASK_KINDS } from '../../src/tasks/task.ts';
 import { CloudFleet, stateOf } from '../fixtures/cloud-fleet.ts';
-import { connectTo, misread, STORES_ON_S3 } from '../fixtures/fleet-on-s3.ts';
+import { connectTo, misread, TABLES_ON_S3 } from '../fixtures/fleet-on-s3.ts';
 
-const NAMES = STORES_ON_S3.map(({ name }) => name);
+const NAMES = TABLES_ON_S3.map(({ name }) => name);
 
 /** The same fleet, maintained on one machine. */
 async function onOneMachine(): Promise<Record<string, unknown>> {
   const directory = join(tmpdir(), `upkeep-cloud-${process.pid}`);
   try {
     const fleet = await buildDemoFleet(directory);
-    const plane = await openUpkeep({
+    const upkeep = await openUpkeep({
       roots: [directory],
       ledgerFile: join(directory, 'ledger.sqlite'),
       settings: loadSettings({}),
     });
-    const { stores } = await plane.run({ once: true, signal: new AbortController().signal });
-    await plane.close();
+    const report = await upkeep.run({ once: true, signal: new AbortController().signal });
+    await upkeep.close();
     const tables = fleet.tables.filter(({ name }) => NAMES.includes(name));
     return Object.fromEntries(
-      tables.map(({ name, target }) => [name, stateOf(stores.find((store) => store.target === target) as never)]),
+      tables.map(({ name, target }) => [
+        name,
+        stateOf(report.tables.find((table) => table.target === target) as never),
+      ]),
     );
   } finally {
     await rm(directory, { recursive: true, force: true });
@@ -37,7 +40,7 @@ describe('the chain, from schedule events to healed tables', () => {
   let fleet: CloudFleet;
 
   beforeAll(async () => {
-    fleet = await CloudFleet.create({ stores: NAMES });
+    fleet = await CloudFleet.create({ tables: NAMES });
     await fleet.heal();
   });
   afterAll(() => {
@@ -65,7 +68,7 @@ describe('the chain, from schedule events to healed tables', () => {
     const compactions = (await fleet.tasks()).filter(({ kind }) => kind === 'Compact');
     const kept = await Promise.all(
       NAMES.map((name) =>
-        fleet.cloud.ledger.query({ pk: storePk(fleet.target(name)), skPrefix: COMPACTION_PREFIX, limit: 50 }),
+        fleet.cloud.ledger.query({ pk: tablePk(fleet.target(name)), skPrefix: COMPACTION_PREFIX, limit: 50 }),
       ),
     );
     const ids = kept.flatMap(({ items }) => items.map(({ attributes }) => attributes.taskId));
@@ -80,12 +83,12 @@ describe('the chain, from schedule events to healed tables', () => {
   });
 
   it('leaves no message, no dead letter and nothing that waits', async () => {
-    const { letters, visible } = {
-      letters: await Promise.all(TASK_KINDS.map((lane) => fleet.cloud.queue.deadLetters(lane, 10))),
-      visible: await Promise.all(TASK_KINDS.map((lane) => fleet.cloud.queue.visible(lane))),
+    const { deadLetters, visible } = {
+      deadLetters: await Promise.all(TASK_KINDS.map((kind) => fleet.cloud.queue.deadLetters(kind, 10))),
+      visible: await Promise.all(TASK_KINDS.map((kind) => fleet.cloud.queue.visible(kind))),
     };
 
-    expect({ letters: letters.flat(), visible }).toEqual({ letters: [], visible: TASK_KINDS.map(() => 0) });
+    expect({ deadLetters: deadLetters.flat(), visible }).toEqual({ deadLetters: [], visible: TASK_KINDS.map(() => 0) });
   });
 
   it('answers a compaction of four fragments with exactly one index run, and one that rewrites nothing with none', async () => {

@@ -37,7 +37,7 @@ describe('the command line with a stack', () => {
   let environment: Record<string, string>;
 
   beforeAll(async () => {
-    fleet = await CloudFleet.create({ stores: ['fragmented'] });
+    fleet = await CloudFleet.create({ tables: ['fragmented'] });
     await fleet.sweep();
     const outputs = { ...outputsOf(fleet.stack.names), [ROOTS_OUTPUT]: fleet.stack.root };
     cloudFormation = await startCloudFormation('upkeep', outputs);
@@ -66,7 +66,7 @@ describe('the command line with a stack', () => {
   it('finds the same by the names in the environment', async () => {
     const status = await lanceUpkeep(['status', '--json'], { ...fleet.stack.environment });
 
-    expect(JSON.parse(status.stdout).stores).toHaveLength(1);
+    expect(JSON.parse(status.stdout).tables).toHaveLength(1);
   });
 
   it('sends a task that the stack’s functions carry out, and shows it in the history', async () => {
@@ -168,7 +168,7 @@ describe('the command line with a stack', () => {
     expect(JSON.parse(paused.stdout)).toMatchObject({ scope: target, by: 'Ada', reason: 'a backup runs' });
     expect(whilePaused).toMatchObject({ state: 'queued', attempts: 0 });
     expect(status.pauses).toEqual([JSON.parse(paused.stdout)]);
-    expect(status.stores[0].because[0]).toMatch(/^This table is paused since .* by Ada: a backup runs\./);
+    expect(status.tables[0].reasons[0]).toMatch(/^This table is paused since .* by Ada: a backup runs\./);
     expect(resumed.code).toBe(0);
     expect(after.pauses).toEqual([]);
     expect(await fleet.planner.lifecycle.getTask(taskId)).toMatchObject({ state: 'done', attempts: 1 });
@@ -186,18 +186,18 @@ describe('the command line with a stack', () => {
     const back = await onStack('dlq', 'list', '--json');
 
     expect(listed.code).toBe(3);
-    expect(JSON.parse(listed.stdout).letters).toMatchObject([
-      { messageId: id, lane: 'Compact', code: 'TARGET_OUTSIDE_ROOTS' },
+    expect(JSON.parse(listed.stdout).deadLetters).toMatchObject([
+      { messageId: id, kind: 'Compact', code: 'TARGET_OUTSIDE_ROOTS' },
     ]);
     expect(shown.stdout).toContain('"target":"s3://elsewhere/db/x.lance"');
     expect(redriven.code).toBe(0);
-    expect([empty.code, JSON.parse(empty.stdout).letters]).toEqual([0, []]);
-    const [letter] = JSON.parse(back.stdout).letters;
-    expect(JSON.parse(letter.body)).toMatchObject({ taskId: `message-${id}` });
+    expect([empty.code, JSON.parse(empty.stdout).deadLetters]).toEqual([0, []]);
+    const [deadLetter] = JSON.parse(back.stdout).deadLetters;
+    expect(JSON.parse(deadLetter.body)).toMatchObject({ taskId: `message-${id}` });
     expect((await onStack('dlq', 'redrive', 'nobody')).code).toBe(5);
-    expect((await onStack('dlq', 'delete', letter.messageId)).code).toBe(0);
-    expect((await onStack('dlq', 'delete', letter.messageId)).code).toBe(5);
-    // Counted, since a letter that was only looked at would be hidden for some seconds, too.
+    expect((await onStack('dlq', 'delete', deadLetter.messageId)).code).toBe(0);
+    expect((await onStack('dlq', 'delete', deadLetter.messageId)).code).toBe(5);
+    // Counted, since a dead letter that was only looked at would be hidden for some seconds, too.
     const QueueUrl = fleet.stack.names.queues.Compact.deadLetters;
     const AttributeNames = ['ApproximateNumberOfMessages', 'ApproximateNumberOfMessagesNotVisible'] as const;
     const counted = new GetQueueAttributesCommand({ QueueUrl, AttributeNames: [...AttributeNames] });
@@ -233,7 +233,7 @@ describe('the command line without any stack', () => {
     expect({ code, stderr: stderr.includes('error') }).toEqual({ code: 0, stderr: false });
     expect(report.tasks.every(({ state }: { state: string }) => state === 'done')).toBe(true);
     expect(
-      report.stores.map(({ target, keyIndex }: { target: string; keyIndex: unknown }) => [target, keyIndex]),
+      report.tables.map(({ target, keyIndex }: { target: string; keyIndex: unknown }) => [target, keyIndex]),
     ).toEqual([
       [`${root}/orders.lance`, expect.objectContaining({ kind: 'BTree', unindexedRows: 0 })],
       [`${root}/sessions.lance`, expect.objectContaining({ kind: 'BTree', unindexedRows: 0 })],

@@ -6,7 +6,7 @@ import { dynamoDbClient } from '../fixtures/cloud.ts';
 import { createLedgerTable } from '../fixtures/dynamo-ledger-world.ts';
 import { FaultClient, failing, losingTheAnswer, named } from '../fixtures/fault-client.ts';
 
-const KEY = { pk: 'STORE#a', sk: 'THING' };
+const KEY = { pk: 'TABLE#a', sk: 'THING' };
 
 function cancelled(...codes: string[]): TransactionCanceledException {
   return new TransactionCanceledException({
@@ -107,7 +107,7 @@ describe('the DynamoDB ledger in trouble', () => {
   it('asks again for the keys that a throttled batch left out', async () => {
     await write(count(7));
     faulty.faults.push(async (command) => ({ Responses: {}, UnprocessedKeys: command.input.RequestItems }));
-    const [found, none] = await ledger.getMany([KEY, { pk: 'STORE#b', sk: 'THING' }]);
+    const [found, none] = await ledger.getMany([KEY, { pk: 'TABLE#b', sk: 'THING' }]);
 
     expect([found?.attributes.value, none]).toEqual([7, undefined]);
   });

@@ -24,7 +24,7 @@ describe('the minute’s repair', () => {
     await recover();
 
     expect(lines.filter((line) => '_aws' in line)).toEqual([
-      expect.objectContaining({ stage: 'recover', RecoverErrors: 1, TasksNudged: 1 }),
+      expect.objectContaining({ stage: 'recover', RecoverErrors: 1, TasksWoken: 1 }),
     ]);
     expect(lines.filter(({ level }) => level === 'error')).toEqual([
       expect.objectContaining({ stage: 'recover', code: 'QUEUE_UNAVAILABLE' }),
@@ -90,11 +90,11 @@ describe('the end of a task', () => {
     expect(told('failed')).toHaveLength(2);
   });
 
-  it('is counted once by a lane whose work fails for good, and once by one whose work is done', async () => {
+  it('is counted once by a queue whose work fails for good, and once by one whose work is done', async () => {
     const bodies = ['bad', 'good'].map((taskId) =>
       JSON.stringify({ kind: 'Prune', target: target(taskId), taskId, reason: 'manual' }),
     );
-    const lane = await openWorker(
+    const worker = await openWorker(
       'Prune',
       { ...process.env, ...stack.environment },
       {
@@ -107,7 +107,7 @@ describe('the end of a task', () => {
     );
     for (const body of bodies) {
       const attributes = { ApproximateReceiveCount: '1', SentTimestamp: String(Date.now()) };
-      await lane.deliver(
+      await worker.deliver(
         { messageId: body, receiptHandle: 'none', body, attributes },
         { remainingMs: () => 900_000, requestId: 'request-1' },
       );
@@ -120,14 +120,14 @@ describe('the end of a task', () => {
   });
 
   it('is not what a malformed message comes to: that has an outcome of its own, with its message id', async () => {
-    const lane = await openWorker('Compact', { ...process.env, ...stack.environment }, { write });
+    const worker = await openWorker('Compact', { ...process.env, ...stack.environment }, { write });
     const attributes = { ApproximateReceiveCount: '1', SentTimestamp: String(Date.now()) };
-    await lane.deliver(
-      { messageId: 'letter-1', receiptHandle: 'none', body: 'please compact', attributes },
+    await worker.deliver(
+      { messageId: 'dead-letter-1', receiptHandle: 'none', body: 'please compact', attributes },
       { remainingMs: () => 900_000, requestId: 'request-1' },
     );
 
-    const about = { kind: 'Compact', messageId: 'letter-1', code: 'MESSAGE_NOT_JSON' };
+    const about = { kind: 'Compact', messageId: 'dead-letter-1', code: 'MESSAGE_NOT_JSON' };
     expect(counted('dead-letter')).toEqual([expect.objectContaining({ ...about, Tasks: 1 })]);
     expect(told('dead-letter')).toEqual([expect.objectContaining({ ...about, level: 'error' })]);
     expect([...counted('failed'), ...told('failed')]).toEqual([]);

@@ -1,7 +1,7 @@
 import { TransactionCanceledException } from '@aws-sdk/client-dynamodb';
 import { afterEach, beforeEach, describe, expect, it, vi } from 'vitest';
 import { createDynamoLedger } from '../../src/aws/dynamo-ledger.ts';
-import type { WorkerParts } from '../../src/aws/open-worker.ts';
+import type { WorkerOverrides } from '../../src/aws/open-worker.ts';
 import { dynamoDbClient, orderFault } from '../fixtures/cloud.ts';
 import { CloudFleet } from '../fixtures/cloud-fleet.ts';
 import { type Fault, FaultClient, failing, losingTheAnswer } from '../fixtures/fault-client.ts';
@@ -16,7 +16,7 @@ describe('a merge, from its message to its end,', () => {
   let fleet: CloudFleet;
 
   beforeEach(async () => {
-    fleet = await CloudFleet.create({ stores: [STORE] });
+    fleet = await CloudFleet.create({ tables: [STORE] });
     await fleet.sweep();
   });
   afterEach(() => {
@@ -28,12 +28,12 @@ describe('a merge, from its message to its end,', () => {
   const task = () => fleet.planner.lifecycle.getTask(TASK);
 
   /** One delivery of the merge's message to a function of its own. */
-  async function deliver(parts: WorkerParts = {}): Promise<void> {
+  async function deliver(parts: WorkerOverrides = {}): Promise<void> {
     // Of the same load as the fleet's functions: an error of another load is of another class.
     const { openWorker } = await import('../../src/aws/open-worker.ts');
     const environment = { ...process.env, ...fleet.stack.environment };
-    const lane = await openWorker('MergeWal', environment, { write: () => undefined, ...parts });
-    await lane.deliver(
+    const worker = await openWorker('MergeWal', environment, { write: () => undefined, ...parts });
+    await worker.deliver(
       {
         messageId: TASK,
         receiptHandle: 'none',

@@ -16,7 +16,7 @@ describe('the functions', () => {
   const lines: string[] = [];
 
   beforeAll(async () => {
-    fleet = await CloudFleet.create({ stores: ['fragmented'] });
+    fleet = await CloudFleet.create({ tables: ['fragmented'] });
   });
   afterAll(() => {
     vi.restoreAllMocks();
@@ -31,7 +31,7 @@ describe('the functions', () => {
     };
   }
 
-  function lane(wrapPerform: (perform: Perform) => Perform, exit: (error: UpkeepError) => void = () => undefined) {
+  function worker(wrapPerform: (perform: Perform) => Perform, exit: (error: UpkeepError) => void = () => undefined) {
     const environment = { ...process.env, ...fleet.stack.environment };
     return openWorker('Compact', environment, { wrapPerform, exit, write: (line) => lines.push(line) });
   }
@@ -44,7 +44,7 @@ describe('the functions', () => {
       new Promise((_resolve, reject) => {
         context.signal.addEventListener('abort', () => reject(context.signal.reason));
       });
-    await (await lane(() => waiting)).deliver(message('late'), soon);
+    await (await worker(() => waiting)).deliver(message('late'), soon);
 
     expect(await fleet.planner.lifecycle.getTask('late')).toMatchObject({
       state: 'queued',
@@ -65,7 +65,7 @@ describe('the functions', () => {
             finish = () => reject(new Error('the sandbox is gone'));
           }),
       );
-    const sandbox = await lane(
+    const sandbox = await worker(
       () => stuck,
       (error) => {
         exits.push(error.code);
@@ -146,13 +146,13 @@ describe('the functions', () => {
     await expect(fleet.handlers[0]?.sweep('everything' as never)).rejects.toMatchObject({ code: 'SWEEP_UNKNOWN' });
   });
 
-  it('leave a root alone that another stack maintains: its sweep fails, and its lanes begin nothing', async () => {
+  it('leave a root alone that another stack maintains: its sweep fails, and its queues begin nothing', async () => {
     await fleet.sweep();
     const stranger = await createCloudStack();
     const environment = { ...stranger.environment, UPKEEP_ROOTS: fleet.stack.root };
     const handlers = await loadHandlers({ ...stranger, environment });
     const before = (await fleet.queries.inspect(fleet.target('fragmented'))).version;
-    const answer = await handlers.lanes.Compact(
+    const answer = await handlers.queues.Compact(
       {
         Records: [
           {

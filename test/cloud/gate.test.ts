@@ -9,7 +9,7 @@ import { CloudFleet } from '../fixtures/cloud-fleet.ts';
 import { connectTo } from '../fixtures/fleet-on-s3.ts';
 
 const run = promisify(execFile);
-const PROCESS = fileURLToPath(new URL('../fixtures/lane-process.ts', import.meta.url));
+const PROCESS = fileURLToPath(new URL('../fixtures/worker-process.ts', import.meta.url));
 
 describe('the gate on S3', () => {
   let fleet: CloudFleet;
@@ -23,7 +23,7 @@ describe('the gate on S3', () => {
   }
 
   beforeAll(async () => {
-    fleet = await CloudFleet.create({ stores: ['healthy'] });
+    fleet = await CloudFleet.create({ tables: ['healthy'] });
     // The roots are claimed by the sweep, before any message.
     await fleet.sweep();
   });
@@ -37,7 +37,7 @@ describe('the gate on S3', () => {
     for (let count = 0; count < 60; count += 1) await table.add([{ ...demoRow('healthy', `x-${count}`, 0) }]);
     const gate = await counted('gate', () => readGate(fleet.cloud.storageFor(fleet.target('healthy'))));
 
-    expect(gate.result).toMatchObject({ verdict: 'covering', keyIndex: { kind: 'BTree', uncoveredFragments: 60 } });
+    expect(gate.result).toMatchObject({ coverage: 'covering', keyIndex: { kind: 'BTree', uncoveredFragments: 60 } });
     expect(gate.requests).toBeLessThanOrEqual(2);
     expect(gate.bytes).toBeLessThan(70_000);
   });

@@ -7,7 +7,7 @@ import { misread } from '../fixtures/fleet-on-s3.ts';
 import { moveClock, resetClock } from '../fixtures/handlers.ts';
 
 const run = promisify(execFile);
-const PROCESS = fileURLToPath(new URL('../fixtures/lane-process.ts', import.meta.url));
+const PROCESS = fileURLToPath(new URL('../fixtures/worker-process.ts', import.meta.url));
 
 /** Commits of the first merge of `sessions`: index, rows, watermark. */
 const COMMITS = [
@@ -21,7 +21,7 @@ describe.each(COMMITS)('a merge whose process is killed (fence %i)', (fence, whe
   const taskId = 'merge-by-hand';
 
   beforeAll(async () => {
-    fleet = await CloudFleet.create({ stores: ['sessions'] });
+    fleet = await CloudFleet.create({ tables: ['sessions'] });
     const body = JSON.stringify({ kind: 'MergeWal', target: fleet.target('sessions'), taskId });
     const killed = run(process.execPath, ['--no-warnings', PROCESS, 'MergeWal', body, String(fence)], {
       env: { ...process.env, ...fleet.stack.environment },

@@ -26,7 +26,7 @@ describe('an answer of the ledger that is lost', () => {
   let fleet: CloudFleet;
 
   beforeAll(async () => {
-    fleet = await CloudFleet.create({ stores: ['fragmented', 'images'] });
+    fleet = await CloudFleet.create({ tables: ['fragmented', 'images'] });
   });
   afterAll(() => {
     vi.restoreAllMocks();
@@ -39,12 +39,12 @@ describe('an answer of the ledger that is lost', () => {
     const target = fleet.target(store);
     const before = (await fleet.queries.inspect(target)).version;
     const ledger = losing(fleet.cloud.ledger, (writes) => writes.some((write) => sets(write, 'state', state)));
-    const lane = await openWorker(
+    const worker = await openWorker(
       'Compact',
       { ...process.env, ...fleet.stack.environment },
       { ledger, write: () => undefined },
     );
-    await lane.deliver(
+    await worker.deliver(
       {
         messageId: what,
         receiptHandle: 'none',

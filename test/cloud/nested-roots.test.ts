@@ -8,7 +8,7 @@ import { type CloudStack, createCloudStack } from '../fixtures/cloud-stack.ts';
 import { EventSources } from '../fixtures/event-sources.ts';
 import { connectTo } from '../fixtures/fleet-on-s3.ts';
 import { type Handlers, loadHandlers } from '../fixtures/handlers.ts';
-import { buildWaitingStores, MERGED_ROWS } from '../infra/fixtures/waiting-stores.ts';
+import { buildWaitingTables, MERGED_ROWS } from '../infra/fixtures/waiting-tables.ts';
 
 const STORES = 6;
 const SETTINGS = { MERGE_WAL_MIN_GENERATIONS: '1' };
@@ -17,15 +17,15 @@ interface Deployed {
   readonly handlers: Handlers;
   readonly sources: EventSources;
   /** URL of the merges' queue. */
-  readonly lane: string;
+  readonly queue: string;
 }
 
 async function deploy(stack: CloudStack, root: string): Promise<Deployed> {
   const placed = { ...stack, root, environment: { ...stack.environment, UPKEEP_ROOTS: root } };
   const handlers = await loadHandlers(placed);
-  const lanes = Object.fromEntries(TASK_KINDS.map((kind) => [kind, [handlers.lanes[kind]]])) as never;
-  const sources = new EventSources({ stack: placed, lanes, stream: [handlers.stream] });
-  return { handlers, sources, lane: stack.names.queues.MergeWal.url };
+  const queues = Object.fromEntries(TASK_KINDS.map((kind) => [kind, [handlers.queues[kind]]])) as never;
+  const sources = new EventSources({ stack: placed, queues, stream: [handlers.stream] });
+  return { handlers, sources, queue: stack.names.queues.MergeWal.url };
 }
 
 /** One sweep, and everything that follows from it; the code with which it was refused. */
@@ -40,9 +40,9 @@ async function maintain({ handlers, sources }: Deployed): Promise<string> {
 }
 
 /** Asks for a merge as any SQS client can. */
-async function sendMerge({ lane }: Deployed, target: string): Promise<void> {
+async function sendMerge({ queue }: Deployed, target: string): Promise<void> {
   const MessageBody = JSON.stringify({ kind: 'MergeWal', target, taskId: 'by-hand' });
-  await sqsClient().send(new SendMessageCommand({ QueueUrl: lane, MessageBody, MessageGroupId: 'test' }));
+  await sqsClient().send(new SendMessageCommand({ QueueUrl: queue, MessageBody, MessageGroupId: 'test' }));
 }
 
 /** Tables whose rows or keys are not exactly those of one merge. */
@@ -76,7 +76,7 @@ describe.each([
     const other = await createCloudStack(SETTINGS);
     const at = (path: string) => (path === '' ? `s3://${stack.bucket}` : `s3://${stack.bucket}/${path}`);
     tables = at(second);
-    await buildWaitingStores(tables, STORES);
+    await buildWaitingTables(tables, STORES);
     both = [await deploy(stack, at(first)), await deploy(other, at(second))];
   });
   afterAll(() => {
@@ -91,7 +91,7 @@ describe.each([
     expect(await doubled(tables, stack)).toEqual([]);
   });
 
-  it('are one owner and one stranger from then on: the stranger’s sweep and lanes do nothing', async () => {
+  it('are one owner and one stranger from then on: the stranger’s sweep and queues do nothing', async () => {
     const [one, two] = both as [Deployed, Deployed];
     const earlier = await maintain(one);
     const later = await maintain(two);
@@ -114,7 +114,7 @@ describe('a stack around the root of another one', () => {
     vi.spyOn(process.stdout, 'write').mockReturnValue(true);
     const [stack, other] = [await createCloudStack(SETTINGS), await createCloudStack(SETTINGS)];
     const tables = `s3://${stack.bucket}/db`;
-    await buildWaitingStores(tables, 1);
+    await buildWaitingTables(tables, 1);
     const [inner, outer] = [await deploy(stack, tables), await deploy(other, `s3://${stack.bucket}`)];
 
     expect(await maintain(inner)).toBe('maintained');
@@ -133,7 +133,7 @@ describe('a stack whose root another one took over', () => {
     vi.spyOn(process.stdout, 'write').mockReturnValue(true);
     const [stack, other] = [await createCloudStack(SETTINGS), await createCloudStack(SETTINGS)];
     const root = `s3://${stack.bucket}/db`;
-    await buildWaitingStores(root, 1);
+    await buildWaitingTables(root, 1);
     const [first, second] = [await deploy(stack, root), await deploy(other, root)];
     expect(await maintain(first)).toBe('maintained');
     await createS3ObjectStore({ client: s3Client(), uri: root }).delete(OWNER_KEY);

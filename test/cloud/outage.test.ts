@@ -10,7 +10,7 @@ describe('a whole round of errors from S3', () => {
   let fleet: CloudFleet;
 
   beforeAll(async () => {
-    fleet = await CloudFleet.create({ stores: STORES });
+    fleet = await CloudFleet.create({ tables: STORES });
     await fleet.sweep();
   });
   afterAll(() => {
@@ -33,8 +33,8 @@ describe('a whole round of errors from S3', () => {
   }
 
   async function numbers() {
-    const { stores } = await fleet.queries.status();
-    const facts = stores.map(({ target, facts: one }) => ({
+    const { tables } = await fleet.queries.status();
+    const facts = tables.map(({ target, facts: one }) => ({
       target,
       version: one?.version,
       rows: one?.rows,
@@ -59,10 +59,10 @@ describe('a whole round of errors from S3', () => {
         for (const path of places()) await orderFault({ path, method: 'GET', status: 503, times: 0 });
       });
 
-      expect(summary).toEqual({ stores: 0, asked: 0, failed, skipped: 0 });
+      expect(summary).toEqual({ tables: 0, asked: 0, failed, skipped: 0 });
       expect(logs.filter(({ level, code }) => level === 'error' && code === 'STORE_THROTTLED')).toHaveLength(failed);
       expect(metrics).toEqual([
-        expect.objectContaining({ stage: 'sweep-all', StoresFailed: failed, StoresRead: 0, TasksAsked: 0 }),
+        expect.objectContaining({ stage: 'sweep-all', TablesFailed: failed, TablesRead: 0, TasksAsked: 0 }),
       ]);
       expect(await numbers()).toEqual(known);
       expect((await fleet.tasks()).length).toBe(asked);
@@ -74,14 +74,14 @@ describe('a whole round of errors from S3', () => {
     const write = (line: string) => void lines.push(JSON.parse(line) as Record<string, unknown>);
     const planner = await openPlanner(fleet.stack.environment, { write });
 
-    expect(await planner.sweep('all', 10_000)).toEqual({ stores: 0, asked: 0, failed: 0, skipped: 1 });
+    expect(await planner.sweep('all', 10_000)).toEqual({ tables: 0, asked: 0, failed: 0, skipped: 1 });
     expect(lines).toEqual([
       expect.objectContaining({ level: 'warn', code: 'SWEEP_OUT_OF_TIME' }),
-      expect.objectContaining({ stage: 'sweep-all', StoresRead: 0, StoresSkipped: 1 }),
+      expect.objectContaining({ stage: 'sweep-all', TablesRead: 0, TablesSkipped: 1 }),
     ]);
   });
 
   it('is over with the next sweep', async () => {
-    expect((await sweepOnce()).summary).toMatchObject({ stores: 3, failed: 0 });
+    expect((await sweepOnce()).summary).toMatchObject({ tables: 3, failed: 0 });
   });
 });

@@ -7,7 +7,7 @@ import { connectTo, misread } from '../fixtures/fleet-on-s3.ts';
 import { moveClock, resetClock } from '../fixtures/handlers.ts';
 
 const run = promisify(execFile);
-const PROCESS = fileURLToPath(new URL('../fixtures/lane-process.ts', import.meta.url));
+const PROCESS = fileURLToPath(new URL('../fixtures/worker-process.ts', import.meta.url));
 const settings = { VERSION_RETENTION: '0', GENERATION_RETENTION: '0', PRUNE_KEEP_VERSIONS: '1' };
 
 describe.each([
@@ -18,7 +18,7 @@ describe.each([
   const taskId = 'prune-by-hand';
 
   beforeAll(async () => {
-    fleet = await CloudFleet.create({ stores: ['healthy'], settings });
+    fleet = await CloudFleet.create({ tables: ['healthy'], settings });
     const table = await (await connectTo(fleet.stack.root, fleet.stack.environment)).openTable('healthy');
     // Rows that come and go: the table reads as before, and each step leaves a version and files behind.
     for (let n = 0; n < 6; n += 1) {

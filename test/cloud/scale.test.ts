@@ -28,7 +28,7 @@ function item(id: string, at: number, change: Record<string, string | number>): 
     reasons: [],
     reasonCount: 0,
     dependsOn: [],
-    undone: [],
+    pendingDependencies: [],
     rank: 0,
     force: false,
     attempts: 0,
@@ -40,7 +40,7 @@ function item(id: string, at: number, change: Record<string, string | number>): 
 
 /** The items of tasks that are no longer queued have no entry in that index. */
 function ended({ attributes, ...key }: Item): Item {
-  const { queuedShard: _shard, nudgeAt: _at, ...rest } = attributes;
+  const { queuedShard: _shard, wakeAt: _at, ...rest } = attributes;
   return { ...key, attributes: rest };
 }
 
@@ -56,12 +56,12 @@ describe('the DynamoDB ledger with many tasks', () => {
     for (let at = 0; at < items.length; at += 25) {
       batches.push(items.slice(at, at + 25).map((one) => ({ PutRequest: { Item: encodeItem(one) } })));
     }
-    const lane = async () => {
+    const worker = async () => {
       for (let batch = batches.shift(); batch; batch = batches.shift()) {
         await client.send(new BatchWriteItemCommand({ RequestItems: { [table]: batch } }));
       }
     };
-    await Promise.all(Array.from({ length: 8 }, lane));
+    await Promise.all(Array.from({ length: 8 }, worker));
   }
 
   beforeAll(async () => {

@@ -5,7 +5,7 @@ import { CloudFleet } from '../fixtures/cloud-fleet.ts';
 const MERGES = 80;
 const CAP = 4;
 
-describe('80 merges ready and the merge lane full', () => {
+describe('80 merges ready and the merge queue full', () => {
   let fleet: CloudFleet;
 
   async function leases(): Promise<number> {
@@ -18,7 +18,7 @@ describe('80 merges ready and the merge lane full', () => {
   }
 
   beforeAll(async () => {
-    fleet = await CloudFleet.create({ stores: ['fragmented'], full: ['MergeWal'] });
+    fleet = await CloudFleet.create({ tables: ['fragmented'], full: ['MergeWal'] });
     const { lifecycle } = fleet.planner;
     for (let store = 0; store < MERGES; store += 1) {
       await lifecycle.admit({ taskId: `merge-${store}`, kind: 'MergeWal', target: fleet.target(`waiting-${store}`) });
@@ -37,7 +37,7 @@ describe('80 merges ready and the merge lane full', () => {
     vi.restoreAllMocks();
   });
 
-  it('a compaction of another store starts at once, and nothing that waits holds a lease', async () => {
+  it('a compaction of another table starts at once, and nothing that waits holds a lease', async () => {
     expect(await leases()).toBe(CAP);
     await fleet.put('Compact', { kind: 'Compact', target: fleet.target('fragmented'), taskId: 'urgent' });
     await fleet.sources.drain();

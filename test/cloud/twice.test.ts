@@ -25,7 +25,7 @@ describe('two of every function, every message and every batch of records twice,
   const versionsBefore = new Map<string, number>();
 
   beforeAll(async () => {
-    fleet = await CloudFleet.create({ stores: STORES, sandboxes: 2, unkind: seeded(11) });
+    fleet = await CloudFleet.create({ tables: STORES, sandboxes: 2, unkind: seeded(11) });
     for (const name of STORES) {
       versionsBefore.set(fleet.target(name), (await fleet.queries.inspect(fleet.target(name))).version);
     }
@@ -66,7 +66,7 @@ describe('two of every function, every message and every batch of records twice,
     expect(compactions).toHaveLength(1);
   });
 
-  it('has one lease holder of a store at any time, each with a greater token', async () => {
+  it('has one lease holder of a table at any time, each with a greater token', async () => {
     const history = await leaseHistory(fleet.stack.names.table);
     const holders = new Map<string, { holder: unknown; token: number }>();
     const broken: string[] = [];

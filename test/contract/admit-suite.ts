@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { Ledger } from '../../src/tasks/ports.ts';
-import { compaction, type MakeLedger, STORE, World, type WorldOptions } from './ledger-world.ts';
+import { compaction, type MakeLedger, TABLE, World, type WorldOptions } from './ledger-world.ts';
 
 export function describeAdmit(make: MakeLedger, options: WorldOptions): void {
   describe('admit', () => {
@@ -28,15 +28,15 @@ export function describeAdmit(make: MakeLedger, options: WorldOptions): void {
 
     test('a first request makes a queued task that is the next of its kind', async () => {
       const { task } = await world.admit('a', { reason: 'small fragments' });
-      expect(task).toMatchObject({ id: 'a', kind: 'Compact', target: STORE, state: 'queued', attempts: 0, rank: 0 });
-      expect(await world.lifecycle.openTasks(STORE)).toMatchObject([{ id: 'a', reasons: ['small fragments'] }]);
+      expect(task).toMatchObject({ id: 'a', kind: 'Compact', target: TABLE, state: 'queued', attempts: 0, rank: 0 });
+      expect(await world.lifecycle.openTasks(TABLE)).toMatchObject([{ id: 'a', reasons: ['small fragments'] }]);
     });
 
     test('a message repeated after its task ended runs nothing', async () => {
       await world.admit('a');
       await world.finish(await world.begin('a'));
       expect(await world.admit('a')).toMatchObject({ taskId: 'a', joined: false, task: { state: 'done' } });
-      expect(await world.lifecycle.openTasks(STORE)).toEqual([]);
+      expect(await world.lifecycle.openTasks(TABLE)).toEqual([]);
     });
 
     test('a request that joined is answered by its alias after the joined task ended', async () => {
@@ -44,7 +44,7 @@ export function describeAdmit(make: MakeLedger, options: WorldOptions): void {
       expect(await world.admit('b', { reason: 'again' })).toMatchObject({ taskId: 'a', joined: true });
       await world.finish(await world.begin('a'));
       expect(await world.admit('b')).toMatchObject({ taskId: 'a', task: { state: 'done' } });
-      expect(await world.lifecycle.openTasks(STORE)).toEqual([]);
+      expect(await world.lifecycle.openTasks(TABLE)).toEqual([]);
       expect(await world.lifecycle.getTask('b')).toMatchObject({ id: 'a' });
     });
 
@@ -84,12 +84,17 @@ export function describeAdmit(make: MakeLedger, options: WorldOptions): void {
       expect(await world.state('index')).toBe('queued');
     });
 
-    test('a request waits for the undone dependencies and not for the done ones', async () => {
+    test('a request waits for the pendingDependencies dependencies and not for the done ones', async () => {
       await world.admit('done');
       await world.finish(await world.begin('done'), { compaction: compaction({ fragmentsAdded: 0 }) });
-      await world.admit('undone');
-      const { task } = await world.admit('index', { kind: 'IndexId', dependsOn: ['done', 'undone'] });
-      expect(task).toMatchObject({ state: 'waiting', undone: ['undone'], dependsOn: ['done', 'undone'], rank: 1 });
+      await world.admit('pendingDependencies');
+      const { task } = await world.admit('index', { kind: 'IndexId', dependsOn: ['done', 'pendingDependencies'] });
+      expect(task).toMatchObject({
+        state: 'waiting',
+        pendingDependencies: ['pendingDependencies'],
+        dependsOn: ['done', 'pendingDependencies'],
+        rank: 1,
+      });
       expect((await world.admit('other', { kind: 'MergeWal', dependsOn: ['done'] })).task.state).toBe('queued');
     });
 
@@ -113,7 +118,7 @@ export function describeAdmit(make: MakeLedger, options: WorldOptions): void {
       await world.admit('a');
       await world.admit('alias-of-a');
       const { task } = await world.admit('index', { kind: 'IndexId', dependsOn: ['alias-of-a', 'a'] });
-      expect(task).toMatchObject({ state: 'waiting', undone: ['a'] });
+      expect(task).toMatchObject({ state: 'waiting', pendingDependencies: ['a'] });
     });
 
     test('two tasks cannot be made to wait for each other', async () => {
@@ -131,7 +136,7 @@ export function describeAdmit(make: MakeLedger, options: WorldOptions): void {
       await world.admit('index', { kind: 'IndexId' });
       await world.admit('compaction');
       const { task } = await world.admit('after', { kind: 'IndexId', dependsOn: ['compaction'] });
-      expect(task).toMatchObject({ id: 'index', state: 'waiting', undone: ['compaction'] });
+      expect(task).toMatchObject({ id: 'index', state: 'waiting', pendingDependencies: ['compaction'] });
       expect(await world.lifecycle.getTask('index')).toMatchObject({ rank: 1 });
     });
 
@@ -150,7 +155,7 @@ export function describeAdmit(make: MakeLedger, options: WorldOptions): void {
         code: 'DEPENDENCIES_TOO_MANY',
       });
       const { task } = await world.admit('a', { kind: 'IndexId', dependsOn: ids.slice(1) });
-      expect(task.undone).toHaveLength(20);
+      expect(task.pendingDependencies).toHaveLength(20);
     });
 
     test('requests join the next task, also while another runs, and never the running one', async () => {
@@ -158,7 +163,7 @@ export function describeAdmit(make: MakeLedger, options: WorldOptions): void {
       await world.begin('a');
       expect(await world.admit('b')).toMatchObject({ taskId: 'b', joined: false });
       expect(await world.admit('c', { reason: 'more' })).toMatchObject({ taskId: 'b', joined: true });
-      expect((await world.lifecycle.openTasks(STORE)).map((task) => task.id).sort()).toEqual(['a', 'b']);
+      expect((await world.lifecycle.openTasks(TABLE)).map((task) => task.id).sort()).toEqual(['a', 'b']);
     });
 
     test('a next that begins between the reading and the writing is not joined', async () => {
@@ -187,7 +192,10 @@ export function describeAdmit(make: MakeLedger, options: WorldOptions): void {
         await world.handleChanges();
       };
       await world.admit('more', { kind: 'IndexId', dependsOn: ['merge'] });
-      expect(await world.lifecycle.getTask('index')).toMatchObject({ state: 'waiting', undone: ['merge'] });
+      expect(await world.lifecycle.getTask('index')).toMatchObject({
+        state: 'waiting',
+        pendingDependencies: ['merge'],
+      });
     });
 
     test('a next that fails between the reading and the writing is not joined', async () => {
@@ -201,7 +209,7 @@ export function describeAdmit(make: MakeLedger, options: WorldOptions): void {
       expect(await world.admit('b', { kind: 'IndexId' })).toMatchObject({ taskId: 'b', task: { state: 'queued' } });
     });
 
-    test('a request joins a queued task that was tried before, unless it brings undone dependencies', async () => {
+    test('a request joins a queued task that was tried before, unless it brings pendingDependencies dependencies', async () => {
       await world.admit('a');
       await world.fail(await world.begin('a'), 'contention');
       expect(await world.admit('b')).toMatchObject({ taskId: 'a', joined: true });
@@ -220,7 +228,7 @@ export function describeAdmit(make: MakeLedger, options: WorldOptions): void {
         reasonCount: 2,
         force: true,
         state: 'waiting',
-        undone: ['compaction'],
+        pendingDependencies: ['compaction'],
       });
     });
 
@@ -232,7 +240,7 @@ export function describeAdmit(make: MakeLedger, options: WorldOptions): void {
     });
 
     test('a join that changes nothing writes nothing', async () => {
-      const request = { kind: 'Compact', target: STORE, reason: 'small fragments' } as const;
+      const request = { kind: 'Compact', target: TABLE, reason: 'small fragments' } as const;
       await world.lifecycle.admit(request);
       await world.handleChanges();
       await world.lifecycle.admit(request);

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { BODY, Desk } from './desk.ts';
-import { type MakeLedger, MINUTE, STORE, World, type WorldOptions, workResult } from './ledger-world.ts';
+import { type MakeLedger, MINUTE, TABLE, World, type WorldOptions, workResult } from './ledger-world.ts';
 import { settleTurns } from './test-clock.ts';
 
 function codeOf(error: unknown): unknown {
@@ -32,7 +32,7 @@ export function describeAttempt(make: MakeLedger, options: WorldOptions): void {
         for (let turns = 0; turns < 20; turns += 1) await settleTurns();
       }
       expect(desk.runs[0]?.signal.aborted).toBe(false);
-      expect((await world.lifecycle.leaseOf(STORE))?.expiresAt).toBeGreaterThan(world.clock.now() + 2 * MINUTE - 1);
+      expect((await world.lifecycle.leaseOf(TABLE))?.expiresAt).toBeGreaterThan(world.clock.now() + 2 * MINUTE - 1);
       work.release();
       expect(await delivered).toBe('acknowledge');
     });
@@ -107,7 +107,7 @@ export function describeAttempt(make: MakeLedger, options: WorldOptions): void {
       desk.perform = async (context) => {
         world.clock.pauseProcess(50_000);
         await context.fence();
-        expect((await world.lifecycle.leaseOf(STORE))?.expiresAt).toBe(world.clock.now() + 180_000);
+        expect((await world.lifecycle.leaseOf(TABLE))?.expiresAt).toBe(world.clock.now() + 180_000);
         return workResult('Compact');
       };
       await desk.deliver(BODY, { messageId: 'abc' });
@@ -220,7 +220,7 @@ export function describeAttempt(make: MakeLedger, options: WorldOptions): void {
       const task = await world.lifecycle.getTask('message-abc');
       expect(task).toMatchObject({ state: 'queued', failures: 0, error: { code: 'SHUTDOWN' } });
       expect(task?.notBefore).toBeUndefined();
-      expect(await world.lifecycle.leaseOf(STORE)).toBeUndefined();
+      expect(await world.lifecycle.leaseOf(TABLE)).toBeUndefined();
     });
 
     test('progress of the work reaches whoever watches', async () => {

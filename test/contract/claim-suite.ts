@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { healthKey, leaseKey } from '../../src/tasks/items.ts';
 import type { Ledger } from '../../src/tasks/ports.ts';
-import { type MakeLedger, MINUTE, STORE, World, type WorldOptions } from './ledger-world.ts';
+import { type MakeLedger, MINUTE, TABLE, World, type WorldOptions } from './ledger-world.ts';
 
 const LEASE_AND_GRACE_MS = 210_000;
 
@@ -37,7 +37,7 @@ export function describeClaim(make: MakeLedger, options: WorldOptions): void {
       const claim = await world.begin('a');
       expect(claim).toMatchObject({ token: 1, task: { state: 'running', attempts: 1 } });
       expect(claim.leaseEndsAt).toBe(before + 180_000);
-      expect(await world.lifecycle.leaseOf(STORE)).toEqual({
+      expect(await world.lifecycle.leaseOf(TABLE)).toEqual({
         taskId: 'a',
         kind: 'Compact',
         token: 1,
@@ -45,11 +45,11 @@ export function describeClaim(make: MakeLedger, options: WorldOptions): void {
       });
     });
 
-    test('one target has one holder: another kind is told who holds it', async () => {
+    test('one target has one holder: another kind is notified who holds it', async () => {
       await world.admit('a');
       await world.admit('b', { kind: 'MergeWal' });
       await world.begin('a');
-      expect(await world.claim('b')).toEqual({ outcome: 'busy', because: expect.stringContaining('a') });
+      expect(await world.claim('b')).toEqual({ outcome: 'busy', reason: expect.stringContaining('a') });
       await world.admit('c', { target: '/data/db/y.lance' });
       await world.begin('c');
     });
@@ -79,7 +79,7 @@ export function describeClaim(make: MakeLedger, options: WorldOptions): void {
       const again = await world.claim('a', 'delivery-1');
       expect(again).toMatchObject({ outcome: 'claimed', adopted: true, claim: { token: first.token } });
       expect(await world.lifecycle.getTask('a')).toMatchObject({ attempts: 1 });
-      expect((await world.lifecycle.leaseOf(STORE))?.expiresAt).toBe(world.clock.now() + 180_000);
+      expect((await world.lifecycle.leaseOf(TABLE))?.expiresAt).toBe(world.clock.now() + 180_000);
     });
 
     test('the token grows with every holder, also across releases, and the lease item is never deleted', async () => {
@@ -91,7 +91,7 @@ export function describeClaim(make: MakeLedger, options: WorldOptions): void {
         await world.finish(claim);
       }
       expect(tokens).toEqual([1, 2, 3]);
-      const lease = await world.base.ledger.get(leaseKey(STORE));
+      const lease = await world.base.ledger.get(leaseKey(TABLE));
       expect(lease?.attributes).toMatchObject({ token: 3 });
       expect(lease?.attributes).not.toHaveProperty('removeAfter');
       expect(lease?.attributes).not.toHaveProperty('expiresAt');
@@ -114,7 +114,7 @@ export function describeClaim(make: MakeLedger, options: WorldOptions): void {
       const claim = await world.begin('a');
       await world.admit('b');
       await world.fail(claim);
-      expect(await world.claim('b')).toMatchObject({ outcome: 'busy', because: expect.stringContaining('a') });
+      expect(await world.claim('b')).toMatchObject({ outcome: 'busy', reason: expect.stringContaining('a') });
       await world.clock.advance(MINUTE);
       await world.finish(await world.begin('a'));
       await world.begin('b');
@@ -149,7 +149,7 @@ export function describeClaim(make: MakeLedger, options: WorldOptions): void {
 
     test('a cooldown that begins between the reading and the writing of a claim is kept', async () => {
       await world.admit('a');
-      const key = healthKey(STORE, 'Compact');
+      const key = healthKey(TABLE, 'Compact');
       const set = { cooldownUntil: world.clock.now() + MINUTE };
       between = () =>
         world.base.ledger.transact([{ kind: 'update', key, set, when: [] }], { clientToken: 'another-process' });
@@ -168,7 +168,7 @@ export function describeClaim(make: MakeLedger, options: WorldOptions): void {
         error: { code: 'HOLDER_LOST' },
         notBefore: world.clock.now() + MINUTE,
       });
-      expect((await world.lifecycle.health(STORE)).Compact).toMatchObject({ streak: 1 });
+      expect((await world.lifecycle.health(TABLE)).Compact).toMatchObject({ streak: 1 });
     });
 
     test('a worker that dies on every attempt ends as failed after eight', async () => {
@@ -229,8 +229,8 @@ export function describeClaim(make: MakeLedger, options: WorldOptions): void {
       const sentAt = world.clock.monotonic();
       expect(await world.lifecycle.renew(claim)).toBe(sentAt + 180_000);
       const { records } = await world.base.feed.read(10);
-      expect(records.map((record) => record.key)).toEqual([leaseKey(STORE)]);
-      expect((await world.lifecycle.leaseOf(STORE))?.expiresAt).toBe(world.clock.now() + 180_000);
+      expect(records.map((record) => record.key)).toEqual([leaseKey(TABLE)]);
+      expect((await world.lifecycle.leaseOf(TABLE))?.expiresAt).toBe(world.clock.now() + 180_000);
     });
 
     test('a renewed lease outlives the time it was first taken for', async () => {
@@ -248,7 +248,7 @@ export function describeClaim(make: MakeLedger, options: WorldOptions): void {
       await world.finish(await world.begin('a'));
       await world.admit('b');
       await world.admit('merge', { kind: 'MergeWal' });
-      expect(await world.claim('b')).toMatchObject({ outcome: 'busy', because: expect.stringContaining('merge') });
+      expect(await world.claim('b')).toMatchObject({ outcome: 'busy', reason: expect.stringContaining('merge') });
       await world.clock.advance(30_000);
       await world.begin('b');
     });

@@ -7,7 +7,7 @@ import { describeLedgerPort } from './ledger-port-suite.ts';
 import type { MakeLedger, WorldOptions } from './ledger-world.ts';
 import { describePause } from './pause-suite.ts';
 import { describeRandom } from './random-suite.ts';
-import { describeNudgeSteps, describeRecover } from './recover-suite.ts';
+import { describeRecover, describeWakeSteps } from './recover-suite.ts';
 import { describeScale } from './scale-suite.ts';
 import { describeSettle } from './settle-suite.ts';
 import { describeStream } from './stream-suite.ts';
@@ -35,7 +35,7 @@ export function describeLedgerContract(name: string, make: MakeLedger): void {
       describeSettle(make, options);
       describeStream(make, options);
       describeRecover(make, options);
-      describeNudgeSteps(make, options);
+      describeWakeSteps(make, options);
       describeWorker(make, options);
       describeAttempt(make, options);
       describeFacts(make, options);

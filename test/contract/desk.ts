@@ -2,10 +2,10 @@ import { UpkeepError } from '../../src/errors.ts';
 import type { Delivery, Ledger } from '../../src/tasks/ports.ts';
 import type { AttemptContext, Perform, WorkResult } from '../../src/tasks/task.ts';
 import { createWorker, type DeliveryOptions, type Worker, type WorkerEvent } from '../../src/tasks/worker.ts';
-import { type MakeLedger, STORE, World, type WorldOptions, workResult } from './ledger-world.ts';
+import { type MakeLedger, TABLE, World, type WorldOptions, workResult } from './ledger-world.ts';
 import { settleTurns } from './test-clock.ts';
 
-export const BODY = JSON.stringify({ kind: 'Compact', target: STORE });
+export const BODY = JSON.stringify({ kind: 'Compact', target: TABLE });
 
 /** A worker over a fresh ledger, with its work, its answers and its roots in the test's hands. */
 export class Desk {
@@ -44,7 +44,7 @@ export class Desk {
     this.#messages += 1;
     const messageId = `m${this.#messages}`;
     const sentAt = this.world.clock.now();
-    return this.worker.handleDelivery({ messageId, receiveCount: 1, lane: 'Compact', sentAt, body, ...delivery }, how);
+    return this.worker.handleDelivery({ messageId, receiveCount: 1, kind: 'Compact', sentAt, body, ...delivery }, how);
   }
 
   /** Work that stays until the test lets it go, or until it is aborted. */

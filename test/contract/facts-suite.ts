@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type MakeLedger, STORE, World, type WorldOptions } from './ledger-world.ts';
+import { type MakeLedger, TABLE, World, type WorldOptions } from './ledger-world.ts';
 
 export function describeFacts(make: MakeLedger, options: WorldOptions): void {
   describe('facts', () => {
@@ -13,30 +13,30 @@ export function describeFacts(make: MakeLedger, options: WorldOptions): void {
     afterEach(() => world.close());
 
     test('an older observation never takes the place of a newer one', async () => {
-      await world.lifecycle.putFacts({ target: STORE, observedAt: 200, facts: { rows: 2, key: null }, need: 1 });
-      expect(await world.lifecycle.putFacts({ target: STORE, observedAt: 100, facts: { rows: 1 }, need: 9 })).toBe(
+      await world.lifecycle.putFacts({ target: TABLE, observedAt: 200, facts: { rows: 2, key: null }, need: 1 });
+      expect(await world.lifecycle.putFacts({ target: TABLE, observedAt: 100, facts: { rows: 1 }, need: 9 })).toBe(
         false,
       );
-      expect(await world.lifecycle.getFacts(STORE)).toEqual({
-        target: STORE,
+      expect(await world.lifecycle.getFacts(TABLE)).toEqual({
+        target: TABLE,
         observedAt: 200,
         facts: { rows: 2, key: null },
       });
-      await world.lifecycle.putFacts({ target: STORE, observedAt: 300, facts: { rows: 3 }, need: 1 });
-      expect((await world.lifecycle.getFacts(STORE))?.facts).toEqual({ rows: 3 });
+      await world.lifecycle.putFacts({ target: TABLE, observedAt: 300, facts: { rows: 3 }, need: 1 });
+      expect((await world.lifecycle.getFacts(TABLE))?.facts).toEqual({ rows: 3 });
       expect(await world.lifecycle.getFacts('/data/db/nobody.lance')).toBeUndefined();
     });
 
     test('facts are forgotten only as long as nothing newer was observed', async () => {
-      await world.lifecycle.putFacts({ target: STORE, observedAt: 200, facts: { rows: 2 }, need: 1 });
-      expect(await world.lifecycle.forgetFacts(STORE, 100)).toBe(false);
-      expect(await world.lifecycle.getFacts(STORE)).toMatchObject({ observedAt: 200 });
-      expect(await world.lifecycle.forgetFacts(STORE, 200)).toBe(true);
-      expect(await world.lifecycle.getFacts(STORE)).toBeUndefined();
+      await world.lifecycle.putFacts({ target: TABLE, observedAt: 200, facts: { rows: 2 }, need: 1 });
+      expect(await world.lifecycle.forgetFacts(TABLE, 100)).toBe(false);
+      expect(await world.lifecycle.getFacts(TABLE)).toMatchObject({ observedAt: 200 });
+      expect(await world.lifecycle.forgetFacts(TABLE, 200)).toBe(true);
+      expect(await world.lifecycle.getFacts(TABLE)).toBeUndefined();
     });
 
     if (calm) {
-      test('stores are listed by need, greatest first, page by page', async () => {
+      test('tables are listed by need, greatest first, page by page', async () => {
         for (let n = 0; n < 20; n += 1) {
           await world.lifecycle.putFacts({
             target: `/data/db/${n}.lance`,

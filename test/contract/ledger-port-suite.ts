@@ -3,7 +3,7 @@ import type { Attributes, Condition, Item, Ledger, TransactResult, Write } from 
 import type { LedgerUnderTest, MakeLedger } from './ledger-world.ts';
 import { TestClock } from './test-clock.ts';
 
-const KEY = { pk: 'STORE#a', sk: 'THING' };
+const KEY = { pk: 'TABLE#a', sk: 'THING' };
 
 /** What the lifecycle relies on in every ledger. */
 export function describeLedgerPort(make: MakeLedger): void {
@@ -54,9 +54,9 @@ export function describeLedgerPort(make: MakeLedger): void {
       });
     });
 
-    test('a refused write leaves every other write of the transaction undone, and names itself with the old item', async () => {
+    test('a refused write leaves every other write of the transaction pendingDependencies, and names itself with the old item', async () => {
       await write(put({ a: 1 }));
-      const other = { pk: 'STORE#b', sk: 'THING' };
+      const other = { pk: 'TABLE#b', sk: 'THING' };
       const result = await write(put({ b: 1 }, other), {
         kind: 'check',
         key: KEY,
@@ -85,7 +85,7 @@ export function describeLedgerPort(make: MakeLedger): void {
       ['any of them', { test: 'any', of: [{ test: 'absent' }, { test: 'has', attribute: 'set' }] }, true],
       ['none of them', { test: 'any', of: [{ test: 'absent' }, { test: 'lacks', attribute: 'set' }] }, false],
     ];
-    test.each(conditions)('the condition "%s" is judged as written', async (_name, condition, expected) => {
+    test.each(conditions)('the condition "%s" is rechecked as written', async (_name, condition, expected) => {
       await write(put({ text: 'a', number: 5, flag: false, set: new Set(['c', 'd']) }));
       const result = await write({ kind: 'check', key: KEY, when: [condition] });
       expect(result.written).toBe(expected);
@@ -133,12 +133,12 @@ export function describeLedgerPort(make: MakeLedger): void {
 
     test('an index holds the items that have both attributes, in order, and forgets those that lose one', async () => {
       const lease = (target: string, expiresAt: number) =>
-        put({ leaseShard: '3', expiresAt, secret: 's' }, { pk: `STORE#${target}`, sk: 'LEASE' });
+        put({ leaseShard: '3', expiresAt, secret: 's' }, { pk: `TABLE#${target}`, sk: 'LEASE' });
       await write(lease('late', 30), lease('early', 10), lease('middle', 20));
-      await write(put({ expiresAt: 5 }, { pk: 'STORE#unheld', sk: 'LEASE' }));
-      await write({ kind: 'update', key: { pk: 'STORE#middle', sk: 'LEASE' }, remove: ['leaseShard'], when: [] });
+      await write(put({ expiresAt: 5 }, { pk: 'TABLE#unheld', sk: 'LEASE' }));
+      await write({ kind: 'update', key: { pk: 'TABLE#middle', sk: 'LEASE' }, remove: ['leaseShard'], when: [] });
       const items = await ledger.queryIndex({ index: 'leases', partition: '3', to: 30, order: 'ascending', limit: 9 });
-      expect(items.map((item: Item) => item.pk)).toEqual(['STORE#early', 'STORE#late']);
+      expect(items.map((item: Item) => item.pk)).toEqual(['TABLE#early', 'TABLE#late']);
       expect(items[0]?.attributes).not.toHaveProperty('secret');
       expect(
         await ledger.queryIndex({ index: 'leases', partition: '3', to: 29, order: 'descending', limit: 9 }),
@@ -169,13 +169,13 @@ export function describeLedgerPort(make: MakeLedger): void {
 
     test('an item past its time goes away, and its record says that the ledger removed it', async () => {
       await write(put({ removeAfter: Math.floor(clock.now() / 1000) + 100 }));
-      await write(put({}, { pk: 'STORE#kept', sk: 'THING' }));
+      await write(put({}, { pk: 'TABLE#kept', sk: 'THING' }));
       await under.feed.read(10);
       clock.pauseProcess(101_000);
       const { records } = await under.feed.read(10);
       expect(records.at(-1)).toMatchObject({ key: KEY, change: 'remove', expired: true });
       expect(await stored()).toBeUndefined();
-      expect(await stored({ pk: 'STORE#kept', sk: 'THING' })).toEqual({});
+      expect(await stored({ pk: 'TABLE#kept', sk: 'THING' })).toEqual({});
     });
   });
 }

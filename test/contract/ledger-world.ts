@@ -17,11 +17,11 @@ export interface LedgerUnderTest {
 /** Makes an empty ledger whose time is the clock's. */
 export type MakeLedger = (clock: Clock) => LedgerUnderTest;
 
-export const STORE = '/data/db/x.lance';
+export const TABLE = '/data/db/x.lance';
 export const MINUTE = 60_000;
 
 export interface SentMessage {
-  readonly lane: TaskKind;
+  readonly kind: TaskKind;
   readonly body: string;
   readonly delayMs: number;
   readonly visibleAt: number;
@@ -39,20 +39,20 @@ export class TestQueue implements TaskQueue {
     this.#clock = clock;
   }
 
-  async send({ lane, body, delayMs = 0 }: { lane: TaskKind; body: string; delayMs?: number }): Promise<void> {
+  async send({ kind, body, delayMs = 0 }: { kind: TaskKind; body: string; delayMs?: number }): Promise<void> {
     const { taskId } = JSON.parse(body) as { taskId?: string };
-    this.sent.push({ lane, body, delayMs, taskId, visibleAt: this.#clock.now() + delayMs });
+    this.sent.push({ kind, body, delayMs, taskId, visibleAt: this.#clock.now() + delayMs });
   }
 
-  async deadLetter(letter: Parameters<TaskQueue['deadLetter']>[0]): Promise<void> {
-    this.dead.push(letter);
+  async deadLetter(deadLetter: Parameters<TaskQueue['deadLetter']>[0]): Promise<void> {
+    this.dead.push(deadLetter);
   }
 
-  async visible(lane: TaskKind): Promise<number> {
-    return this.visibleCounts.get(lane) ?? 0;
+  async visible(kind: TaskKind): Promise<number> {
+    return this.visibleCounts.get(kind) ?? 0;
   }
 
-  nudgesOf(taskId: string): readonly SentMessage[] {
+  wakeUpsOf(taskId: string): readonly SentMessage[] {
     return this.sent.filter((message) => message.taskId === taskId);
   }
 
@@ -108,7 +108,7 @@ export class World {
   }
 
   admit(taskId: string, request: Partial<TaskRequest> = {}) {
-    return this.lifecycle.admit({ taskId, kind: 'Compact', target: STORE, ...request });
+    return this.lifecycle.admit({ taskId, kind: 'Compact', target: TABLE, ...request });
   }
 
   claim(taskId: string, claimId = `claim-${this.newId()}`, holder = 'here|1|a'): Promise<ClaimOutcome> {
@@ -173,7 +173,7 @@ export function compaction(metrics: Partial<CompactionMetrics> = {}): Compaction
     durationMs: 5,
     versionBefore: 1,
     versionAfter: 2,
-    way: 'optimize',
+    strategy: 'optimize',
     ...metrics,
   };
 }

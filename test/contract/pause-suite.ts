@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { type MakeLedger, MINUTE, STORE, World, type WorldOptions } from './ledger-world.ts';
+import { type MakeLedger, MINUTE, TABLE, World, type WorldOptions } from './ledger-world.ts';
 
 export function describePause(make: MakeLedger, options: WorldOptions): void {
   describe('pause and resume', () => {
@@ -17,11 +17,11 @@ export function describePause(make: MakeLedger, options: WorldOptions): void {
       ['everything', '*'],
       ['a root', '/data'],
       ['a folder below it', '/data/db'],
-      ['the table itself', STORE],
+      ['the table itself', TABLE],
     ])('with a pause of %s nothing new begins, and the claim says who paused it and why', async (_what, scope) => {
       await world.admit('a');
       await pause(scope);
-      expect(await world.claim('a')).toEqual({ outcome: 'paused', because: 'ana paused it: a restore' });
+      expect(await world.claim('a')).toEqual({ outcome: 'paused', reason: 'ana paused it: a restore' });
       expect(await world.state('a')).toBe('queued');
     });
 
@@ -45,7 +45,7 @@ export function describePause(make: MakeLedger, options: WorldOptions): void {
       expect(await world.claim('later')).toMatchObject({ outcome: 'paused' });
     });
 
-    test('what waited begins within two minutes of the resume, however far its next nudge was', async () => {
+    test('what waited begins within two minutes of the resume, however far its next wake-up was', async () => {
       await world.admit('a');
       for (let hour = 0; hour < 12; hour += 1) {
         await world.lifecycle.recover();
@@ -60,26 +60,26 @@ export function describePause(make: MakeLedger, options: WorldOptions): void {
         await world.lifecycle.recover();
         await world.clock.advance(MINUTE);
       }
-      expect(world.queue.nudgesOf('a')).toEqual([]);
+      expect(world.queue.wakeUpsOf('a')).toEqual([]);
       await world.lifecycle.resume('/data');
       for (let minute = 0; minute < 2; minute += 1) {
         await world.clock.advance(MINUTE);
         await world.lifecycle.recover();
       }
-      expect(world.queue.nudgesOf('a').length).toBeGreaterThan(0);
+      expect(world.queue.wakeUpsOf('a').length).toBeGreaterThan(0);
       await world.begin('a');
     });
 
     test('two pauses are two: taking back one leaves the other', async () => {
       await world.admit('a');
       await pause('*');
-      await pause(STORE);
+      await pause(TABLE);
       await world.lifecycle.resume('*');
       expect((await world.lifecycle.pauses()).map(({ scope, by, reason }) => [scope, by, reason])).toEqual([
-        [STORE, 'ana', 'a restore'],
+        [TABLE, 'ana', 'a restore'],
       ]);
       expect(await world.claim('a')).toMatchObject({ outcome: 'paused' });
-      await world.lifecycle.resume(STORE);
+      await world.lifecycle.resume(TABLE);
       await world.begin('a');
     });
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { describe, expect, test } from 'vitest';
 import type { Claim } from '../../src/tasks/api.ts';
-import { reader, readTask, storePk, type TaskRecord, taskKey } from '../../src/tasks/items.ts';
+import { reader, readTask, type TaskRecord, tablePk, taskKey } from '../../src/tasks/items.ts';
 import { hasEnded, type Task, type TaskKind } from '../../src/tasks/task.ts';
 import { failedEnd, type MakeLedger, MINUTE, World, workResult } from './ledger-world.ts';
 
@@ -129,7 +129,7 @@ class History {
         if (claim) await this.settle(claim, 1);
         this.held.length = 0;
       }
-      if ((await this.records()).every(({ task, told }) => hasEnded(task.state) && told)) return;
+      if ((await this.records()).every(({ task, notified }) => hasEnded(task.state) && notified)) return;
     }
   }
 
@@ -161,7 +161,7 @@ class History {
   }
 
   async metricsOf(target: string): Promise<readonly string[]> {
-    const query = { pk: storePk(target), skPrefix: 'COMPACTION#', limit: 1_000 };
+    const query = { pk: tablePk(target), skPrefix: 'COMPACTION#', limit: 1_000 };
     const { items } = await this.world.base.ledger.query(query);
     return items.map((item) => reader(item.attributes).text('taskId')).sort();
   }
@@ -178,7 +178,7 @@ class History {
       const done = tasks.filter((task) => task.kind === 'Compact' && task.state === 'done' && task.target === target);
       expect(await this.metricsOf(target)).toEqual(done.map((task) => task.id).sort());
       for (const task of done) expect(await this.world.lifecycle.getTask(`index-after-${task.id}`)).toBeDefined();
-      expect(await this.world.base.ledger.get({ pk: storePk(target), sk: 'LEASE' })).not.toMatchObject({
+      expect(await this.world.base.ledger.get({ pk: tablePk(target), sk: 'LEASE' })).not.toMatchObject({
         attributes: { holderClaimId: expect.anything() },
       });
     }

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { shardOf, taskKey } from '../../src/tasks/items.ts';
-import { type MakeLedger, MINUTE, STORE, World, type WorldOptions } from './ledger-world.ts';
+import { type MakeLedger, MINUTE, TABLE, World, type WorldOptions } from './ledger-world.ts';
 
 export function describeRecover(make: MakeLedger, options: WorldOptions): void {
   describe('recover', () => {
@@ -26,7 +26,7 @@ export function describeRecover(make: MakeLedger, options: WorldOptions): void {
       await world.clock.advance(210_001);
       await recover();
       expect(await world.lifecycle.getTask('a')).toMatchObject({ state: 'queued', error: { code: 'HOLDER_LOST' } });
-      expect(await world.lifecycle.leaseOf(STORE)).toBeUndefined();
+      expect(await world.lifecycle.leaseOf(TABLE)).toBeUndefined();
       await world.clock.advance(MINUTE);
       await world.begin('a');
     });
@@ -35,7 +35,7 @@ export function describeRecover(make: MakeLedger, options: WorldOptions): void {
       await world.admit('a');
       const claim = await world.begin('a');
       await world.clock.advance(200_000);
-      const stale = await world.base.ledger.queryIndex(everyLease(shardOf(STORE)));
+      const stale = await world.base.ledger.queryIndex(everyLease(shardOf(TABLE)));
       expect(stale).toHaveLength(1);
       await world.lifecycle.renew(claim);
       await world.clock.advance(20_000);
@@ -57,7 +57,7 @@ export function describeRecover(make: MakeLedger, options: WorldOptions): void {
       here.close();
     });
 
-    test('a task is not nudged while its kind cools down, and does not use up the lane', async () => {
+    test('a task is not woken while its kind cools down, and does not use up the queue', async () => {
       for (const id of ['a', 'b', 'c']) {
         await world.admit(id);
         await world.fail(await world.begin(id), 'permanent');
@@ -73,10 +73,10 @@ export function describeRecover(make: MakeLedger, options: WorldOptions): void {
         await world.clock.advance(MINUTE);
         await recover();
       }
-      expect(world.queue.nudgesOf('d').length).toBeGreaterThan(0);
+      expect(world.queue.wakeUpsOf('d').length).toBeGreaterThan(0);
     });
 
-    test('a lane gets at most 2 x its cap + 10 visible messages, the oldest tasks first, and other lanes theirs', async () => {
+    test('a queue gets at most 2 x its cap + 10 visible messages, the oldest tasks first, and other queues theirs', async () => {
       for (let index = 0; index < 30; index += 1) {
         await world.admit(`merge-${index}`, { kind: 'MergeWal', target: `/data/db/${index}.lance` });
         await world.clock.advance(1_000);
@@ -86,23 +86,23 @@ export function describeRecover(make: MakeLedger, options: WorldOptions): void {
       await world.clock.advance(2 * MINUTE);
       world.queue.visibleCounts.set('MergeWal', 8);
       await world.lifecycle.recover();
-      const merges = world.queue.sent.filter((message) => message.lane === 'MergeWal');
+      const merges = world.queue.sent.filter((message) => message.kind === 'MergeWal');
       expect(merges.length).toBeLessThanOrEqual(10);
       if (!world.hostile) {
         expect(merges.map((message) => message.taskId)).toEqual(
           Array.from({ length: 10 }, (_, index) => `merge-${index}`),
         );
-        expect(world.queue.nudgesOf('a')).toHaveLength(1);
+        expect(world.queue.wakeUpsOf('a')).toHaveLength(1);
       }
     });
 
-    test('a waiting task whose release was lost is judged again after 15 minutes', async () => {
+    test('a waiting task whose release was lost is rechecked again after 15 minutes', async () => {
       await world.admit('a');
       await world.admit('index', { kind: 'IndexId', dependsOn: ['a'] });
       await world.finish(await world.begin('a'));
       await loseRecords();
-      await world.base.ledger.transact([{ kind: 'update', key: taskKey('a'), remove: ['untoldShard'], when: [] }], {
-        clientToken: 'hide-from-told',
+      await world.base.ledger.transact([{ kind: 'update', key: taskKey('a'), remove: ['unnotifiedShard'], when: [] }], {
+        clientToken: 'hide-from-notified',
       });
       await world.clock.advance(15 * MINUTE - 1);
       await recover();
@@ -137,7 +137,7 @@ export function describeRecover(make: MakeLedger, options: WorldOptions): void {
       expect(await world.state('index')).toBe('waiting');
     });
 
-    test('an ended task that nobody told about is told, followed and given its time to live', async () => {
+    test('an ended task that nobody notified about is notified, followed and given its time to live', async () => {
       await world.admit('a');
       await world.admit('merge', { kind: 'MergeWal', dependsOn: ['a'] });
       await world.finish(await world.begin('a'));
@@ -171,7 +171,7 @@ export function describeRecover(make: MakeLedger, options: WorldOptions): void {
         await recover(stubborn);
       }
       expect(broken).toBeGreaterThan(0);
-      expect(stubborn.queue.nudgesOf('good').length).toBeGreaterThan(0);
+      expect(stubborn.queue.wakeUpsOf('good').length).toBeGreaterThan(0);
       stubborn.close();
     });
   });
@@ -182,7 +182,7 @@ function everyLease(partition: string) {
 }
 
 /** A run a minute for 18 hours: a thousand of them, which only a ledger in this process answers in no time. */
-export function describeNudgeSteps(make: MakeLedger, options: WorldOptions): void {
+export function describeWakeSteps(make: MakeLedger, options: WorldOptions): void {
   describe('recover over a day', () => {
     let world: World;
 
@@ -191,7 +191,7 @@ export function describeNudgeSteps(make: MakeLedger, options: WorldOptions): voi
     });
     afterEach(() => world.close());
 
-    test('a queued task whose nudge was lost is nudged after a minute, then ever more rarely, up to 4 hours', async () => {
+    test('a queued task whose wake-up was lost is woken after a minute, then ever more rarely, up to 4 hours', async () => {
       await world.admit('a');
       await loseRecordsOf(world);
       const times: number[] = [];

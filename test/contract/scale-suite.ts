@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest';
 import { newTaskItem, readTask, taskKey } from '../../src/tasks/items.ts';
 import type { Ledger, Write } from '../../src/tasks/ports.ts';
 import type { Task } from '../../src/tasks/task.ts';
-import { type MakeLedger, STORE, World } from './ledger-world.ts';
+import { type MakeLedger, TABLE, World } from './ledger-world.ts';
 
 interface Cost {
   calls: number;
@@ -70,7 +70,7 @@ export function describeScale(make: MakeLedger): void {
         reasons: [],
         reasonCount: 0,
         dependsOn: [],
-        undone: [],
+        pendingDependencies: [],
         rank: 0,
         force: false,
         attempts: 0,
@@ -99,14 +99,14 @@ export function describeScale(make: MakeLedger): void {
       const { world, measure } = countedWorld();
       const now = world.clock.now();
       const tasks = Array.from({ length: 100_000 }, (_, n) =>
-        taskOf(`t${n}`, n % 10 === 0 ? STORE : '/data/db/y.lance', now + n),
+        taskOf(`t${n}`, n % 10 === 0 ? TABLE : '/data/db/y.lance', now + n),
       );
       await seed(world, tasks, (task) => ({
         state: 'done',
         endedAt: task.createdAt,
         removeAfter: Math.ceil(now / 1000) + 86_400 * 7,
         queuedShard: undefined,
-        nudgeAt: undefined,
+        wakeAt: undefined,
       }));
       const page = async (after?: string) => {
         let next: string | null = null;
@@ -134,7 +134,7 @@ export function describeScale(make: MakeLedger): void {
         expect(cost.rows).toBeLessThanOrEqual(first.cost.rows);
       }
       const ofTarget = await measure(async () => {
-        const found = await world.lifecycle.listTasks({ target: STORE, limit: 50 });
+        const found = await world.lifecycle.listTasks({ target: TABLE, limit: 50 });
         expect(found.tasks[49]?.id).toBe('t99500');
       });
       expect(ofTarget).toEqual({ calls: 2, rows: 101 });
@@ -162,7 +162,7 @@ export function describeScale(make: MakeLedger): void {
       world.close();
     });
 
-    test('one poisoned store never delays the others', async () => {
+    test('one poisoned table never delays the others', async () => {
       const { world } = countedWorld();
       await world.admit('poison');
       for (let count = 0; count < 3; count += 1) {

@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
-import { storePk } from '../../src/tasks/items.ts';
-import { compaction, type MakeLedger, MINUTE, STORE, World, type WorldOptions, workResult } from './ledger-world.ts';
+import { tablePk } from '../../src/tasks/items.ts';
+import { compaction, type MakeLedger, MINUTE, TABLE, World, type WorldOptions, workResult } from './ledger-world.ts';
 
 export function describeSettle(make: MakeLedger, options: WorldOptions): void {
   describe('settle', () => {
@@ -12,8 +12,8 @@ export function describeSettle(make: MakeLedger, options: WorldOptions): void {
     afterEach(() => world.close());
 
     const metrics = async () =>
-      (await world.base.ledger.query({ pk: storePk(STORE), skPrefix: 'COMPACTION#', limit: 100 })).items;
-    const health = async () => (await world.lifecycle.health(STORE)).Compact;
+      (await world.base.ledger.query({ pk: tablePk(TABLE), skPrefix: 'COMPACTION#', limit: 100 })).items;
+    const health = async () => (await world.lifecycle.health(TABLE)).Compact;
 
     /** Runs the task to a failure as soon as it may run; answers its waiting time. */
     async function failOnce(id: string): Promise<number> {
@@ -32,8 +32,8 @@ export function describeSettle(make: MakeLedger, options: WorldOptions): void {
         endedAt: world.clock.now(),
         result: { versionAfter: 2, compaction: { fragmentsAdded: 1 } },
       });
-      expect(await world.lifecycle.leaseOf(STORE)).toBeUndefined();
-      expect(await world.lifecycle.openTasks(STORE)).toEqual([]);
+      expect(await world.lifecycle.leaseOf(TABLE)).toBeUndefined();
+      expect(await world.lifecycle.openTasks(TABLE)).toEqual([]);
       expect((await health()).lastSuccess).toEqual({
         at: world.clock.now(),
         taskId: 'a',
@@ -94,7 +94,7 @@ export function describeSettle(make: MakeLedger, options: WorldOptions): void {
       expect(await failOnce('b')).toBe(60);
     });
 
-    test('a cooldown holds back other tasks of the kind on that store, and no other kind or store', async () => {
+    test('a cooldown holds back other tasks of the kind on that table, and no other kind or table', async () => {
       await world.admit('a');
       await failOnce('a');
       await failOnce('a');
@@ -128,7 +128,7 @@ export function describeSettle(make: MakeLedger, options: WorldOptions): void {
             const settles = writes.some((write) => write.kind === 'update' && write.key.sk === 'HEALTH#Compact');
             if (settles && !raced) {
               raced = true;
-              const key = { pk: storePk(STORE), sk: 'HEALTH#Compact' };
+              const key = { pk: tablePk(TABLE), sk: 'HEALTH#Compact' };
               await crowded.base.ledger.transact([{ kind: 'update', key, set: { streak: 2 }, when: [] }], {
                 clientToken: 'another-holder',
               });
@@ -139,7 +139,7 @@ export function describeSettle(make: MakeLedger, options: WorldOptions): void {
       });
       await crowded.admit('a');
       await crowded.fail(await crowded.begin('a'));
-      expect((await crowded.lifecycle.health(STORE)).Compact).toMatchObject({
+      expect((await crowded.lifecycle.health(TABLE)).Compact).toMatchObject({
         streak: 3,
         cooldownUntil: crowded.clock.now() + 600_000,
       });
@@ -185,7 +185,7 @@ export function describeSettle(make: MakeLedger, options: WorldOptions): void {
       expect(await world.lifecycle.settle(await world.begin('a'), { end: 'released', error })).toMatchObject({
         state: 'queued',
       });
-      expect(await world.lifecycle.leaseOf(STORE)).toBeUndefined();
+      expect(await world.lifecycle.leaseOf(TABLE)).toBeUndefined();
       expect(await world.lifecycle.getTask('a')).toMatchObject({ failures: 0 });
       await world.fail(await world.begin('a'), 'contention');
       const task = await world.lifecycle.getTask('a');
@@ -227,7 +227,7 @@ export function describeSettle(make: MakeLedger, options: WorldOptions): void {
       await world.admit('a', { kind: 'MergeWal' });
       await world.finish(await world.begin('a'), rest);
       expect(await world.lifecycle.getTask('a')).toMatchObject({ state: 'done', partial: '8 of 20 generations' });
-      const open = await world.lifecycle.openTasks(STORE);
+      const open = await world.lifecycle.openTasks(TABLE);
       expect(open).toMatchObject([{ kind: 'MergeWal', state: 'queued', reasons: ['12 are left'], attempts: 0 }]);
       await world.begin(open[0]?.id ?? '');
     });
@@ -237,13 +237,13 @@ export function describeSettle(make: MakeLedger, options: WorldOptions): void {
       const claim = await world.begin('a');
       await world.admit('b', { kind: 'MergeWal', reason: 'sweep' });
       await world.finish(claim, rest);
-      expect(await world.lifecycle.openTasks(STORE)).toMatchObject([{ id: 'b', reasons: ['sweep', '12 are left'] }]);
+      expect(await world.lifecycle.openTasks(TABLE)).toMatchObject([{ id: 'b', reasons: ['sweep', '12 are left'] }]);
     });
 
     test('a follow-up of another kind is admitted beside the end, too', async () => {
       await world.admit('a');
       await world.finish(await world.begin('a'), { followUp: { kind: 'IndexId', reason: 'stale' } });
-      expect(await world.lifecycle.openTasks(STORE)).toMatchObject([{ kind: 'IndexId', reasons: ['stale'] }]);
+      expect(await world.lifecycle.openTasks(TABLE)).toMatchObject([{ kind: 'IndexId', reasons: ['stale'] }]);
     });
   });
 }

@@ -53,7 +53,7 @@ for (let index = 0; index < Number(count); index += 1) {
         durationMs: 0,
         versionBefore: 1,
         versionAfter: 1,
-        way: 'none',
+        strategy: 'none',
       },
     },
   });

@@ -61,7 +61,7 @@ describe('several processes on one SQLite file', () => {
     return { ledger, queue, lifecycle };
   }
 
-  test('three processes that claim the same store never share a token, and lose nothing', async () => {
+  test('three processes that claim the same table never share a token, and lose nothing', async () => {
     const runs = [start('60'), start('60'), start('60')];
     const codes = await Promise.all(runs.map(async ({ child }) => (await once(child, 'exit'))[0] as number));
     expect(codes).toEqual([0, 0, 0]);
@@ -70,7 +70,7 @@ describe('several processes on one SQLite file', () => {
     expect(new Set(tokens).size).toBe(tokens.length);
     const { ledger, queue, lifecycle } = open();
     expect(await lifecycle.leaseOf(TARGET)).toBeUndefined();
-    const lease = await ledger.get({ pk: `STORE#${TARGET}`, sk: 'LEASE' });
+    const lease = await ledger.get({ pk: `TABLE#${TARGET}`, sk: 'LEASE' });
     expect(lease?.attributes.token).toBe(tokens.length);
     ledger.close();
     queue.close();
@@ -110,7 +110,7 @@ describe('several processes on one SQLite file', () => {
     const { ledger, queue } = open();
     const other = new DatabaseSync(file);
     other.exec('BEGIN IMMEDIATE');
-    const written = queue.send({ lane: 'Compact', body: 'patient' });
+    const written = queue.send({ kind: 'Compact', body: 'patient' });
     setTimeout(() => other.exec('COMMIT'), 400);
     await written;
     expect(await queue.visible('Compact')).toBe(1);
@@ -119,13 +119,17 @@ describe('several processes on one SQLite file', () => {
     queue.close();
   });
 
-  test('a file that is no ledger, another program’s database (untouched), one in no folder and one of a newer release are refused with what to do', () => {
+  test('a file that is no ledger, another program’s database (untouched), one in no folder, one of a newer release and one from before the first are refused with what to do', () => {
     const notOne = join(folder, 'text.db');
     writeFileSync(notOne, 'This is a text and has always been one, of more than a hundred bytes or so.'.repeat(20));
     const newer = join(folder, 'newer.db');
     const database = new DatabaseSync(newer);
     database.exec('PRAGMA user_version = 99');
     database.close();
+    const older = join(folder, 'older.db');
+    const old = new DatabaseSync(older);
+    old.exec('PRAGMA user_version = 1');
+    old.close();
     const openFile = (name: string) => () => createSqliteLedger({ file: name, clock: systemClock });
     for (const journal of ['DELETE', 'WAL']) {
       const foreign = join(folder, `foreign-${journal}.db`);
@@ -143,6 +147,7 @@ describe('several processes on one SQLite file', () => {
     expect(openFile(notOne)).toThrow(expect.objectContaining({ code: 'LEDGER_NOT_OPENED', disposition: 'permanent' }));
     expect(openFile(join(folder, 'none', 'x.db'))).toThrow(expect.objectContaining({ code: 'LEDGER_NOT_OPENED' }));
     expect(openFile(newer)).toThrow(expect.objectContaining({ code: 'LEDGER_SCHEMA_NEWER' }));
+    expect(openFile(older)).toThrow(expect.objectContaining({ code: 'LEDGER_SCHEMA_OLDER' }));
   });
 });
 
@@ -153,7 +158,7 @@ describe('the identity of a process', () => {
     expect(holderGone('nonsense')).toBe(false);
   });
 
-  test('a pid that was used again by a later process is told from the first', () => {
+  test('a pid that was used again by a later process is notified from the first', () => {
     const [host, pid, start, namespace] = processIdentity().split('|');
     const before = `${start?.slice(0, -1)}${start?.endsWith('1') ? '2' : '1'}`;
     expect(holderGone([host, pid, before, namespace].join('|'))).toBe(true);

@@ -1,7 +1,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { edgeKey, taskKey } from '../../src/tasks/items.ts';
 import type { SequencedRecord } from '../../src/tasks/ports.ts';
-import { compaction, type MakeLedger, MINUTE, STORE, World, type WorldOptions } from './ledger-world.ts';
+import { compaction, type MakeLedger, MINUTE, TABLE, World, type WorldOptions } from './ledger-world.ts';
 
 export function describeStream(make: MakeLedger, options: WorldOptions): void {
   describe('stream', () => {
@@ -20,27 +20,27 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
       return (await world.base.feed.read(100)).records;
     }
 
-    test('a task that became queued is nudged on its own lane, and the nudge names nothing but the task', async () => {
+    test('a task that became queued is woken on its own queue, and the wake-up names nothing but the task', async () => {
       await world.admit('a');
       await world.handleChanges();
-      const [nudge] = world.queue.nudgesOf('a');
-      expect(nudge).toMatchObject({ lane: 'Compact', delayMs: 0 });
-      expect(JSON.parse(nudge?.body ?? '')).toEqual({ kind: 'Compact', target: STORE, taskId: 'a' });
+      const [wake] = world.queue.wakeUpsOf('a');
+      expect(wake).toMatchObject({ kind: 'Compact', delayMs: 0 });
+      expect(JSON.parse(wake?.body ?? '')).toEqual({ kind: 'Compact', target: TABLE, taskId: 'a' });
     });
 
-    test('a waiting task is not nudged', async () => {
+    test('a waiting task is not woken', async () => {
       await world.admit('a');
       await world.admit('index', { ...index, dependsOn: ['a'] });
       await world.handleChanges();
-      expect(world.queue.nudgesOf('index')).toEqual([]);
+      expect(world.queue.wakeUpsOf('index')).toEqual([]);
     });
 
-    test('a retry is nudged for the end of its waiting time, at most 900 s away', async () => {
+    test('a retry is woken for the end of its waiting time, at most 900 s away', async () => {
       await world.admit('a');
       await world.fail(await world.begin('a'));
       world.queue.clear();
       await world.handleChanges();
-      expect(new Set(world.queue.nudgesOf('a').map((nudge) => nudge.delayMs))).toEqual(new Set([MINUTE]));
+      expect(new Set(world.queue.wakeUpsOf('a').map((wake) => wake.delayMs))).toEqual(new Set([MINUTE]));
       await world.admit('b', { target: '/data/db/y.lance' });
       for (let count = 0; count < 4; count += 1) {
         await world.fail(await world.begin('b'));
@@ -49,10 +49,10 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
       }
       world.queue.clear();
       await world.handleChanges();
-      expect(new Set(world.queue.nudgesOf('b').map((nudge) => nudge.delayMs))).toEqual(new Set([900_000]));
+      expect(new Set(world.queue.wakeUpsOf('b').map((wake) => wake.delayMs))).toEqual(new Set([900_000]));
     });
 
-    test('a record that comes after its task began nudges nobody', async () => {
+    test('a record that comes after its task began wake-ups nobody', async () => {
       await world.admit('a');
       const late = await records();
       await world.begin('a');
@@ -69,7 +69,7 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
       expect(world.queue.sent).toEqual([]);
       await world.admit('c', { force: true });
       await world.handleChanges();
-      expect(world.queue.nudgesOf('a').length).toBeGreaterThan(0);
+      expect(world.queue.wakeUpsOf('a').length).toBeGreaterThan(0);
     });
 
     test('dependents of a done task become queued, whichever way the record comes', async () => {
@@ -79,16 +79,19 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
       await world.finish(await world.begin('a'));
       const all = await records();
       for (const record of [...all, ...all]) await world.lifecycle.onRecord(record);
-      expect(await world.lifecycle.getTask('index')).toMatchObject({ state: 'waiting', undone: ['merge'] });
+      expect(await world.lifecycle.getTask('index')).toMatchObject({
+        state: 'waiting',
+        pendingDependencies: ['merge'],
+      });
       await world.handleChanges();
       await world.finish(await world.begin('merge'));
       await world.handleChanges();
-      expect(await world.lifecycle.getTask('index')).toMatchObject({ state: 'queued', undone: [] });
-      expect(world.queue.nudgesOf('index').length).toBeGreaterThan(0);
+      expect(await world.lifecycle.getTask('index')).toMatchObject({ state: 'queued', pendingDependencies: [] });
+      expect(world.queue.wakeUpsOf('index').length).toBeGreaterThan(0);
       await world.begin('index');
     });
 
-    test('two dependencies told at the same moment release their dependent once and surely', async () => {
+    test('two dependencies notified at the same moment release their dependent once and surely', async () => {
       await world.admit('a');
       await world.admit('b', { target: '/data/db/y.lance' });
       await world.admit('index', { ...index, dependsOn: ['a', 'b'] });
@@ -110,11 +113,11 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
         error: { code: 'DEPENDENCY_FAILED', message: expect.stringContaining('a') },
       });
       expect(await world.state('merge')).toBe('failed');
-      expect((await world.lifecycle.health(STORE)).IndexId.streak).toBe(0);
-      expect(await world.lifecycle.openTasks(STORE)).toEqual([]);
+      expect((await world.lifecycle.health(TABLE)).IndexId.streak).toBe(0);
+      expect(await world.lifecycle.openTasks(TABLE)).toEqual([]);
     });
 
-    test('an ended task gets its time to live only after its dependents were told', async () => {
+    test('an ended task gets its time to live only after its dependents were notified', async () => {
       await world.admit('a');
       await world.admit('index', { ...index, dependsOn: ['a'] });
       await world.finish(await world.begin('a'));
@@ -124,7 +127,7 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
       expect(await world.base.ledger.get(edgeKey('a', 'index'))).toBeUndefined();
     });
 
-    test('a task whose dependents could not be told does not expire', async () => {
+    test('a task whose dependents could not be notified does not expire', async () => {
       let broken = true;
       const stubborn = new World(make, {
         ...options,
@@ -175,10 +178,10 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
       await world.finish(await world.begin('a'));
       await world.handleChanges();
       const task = await world.lifecycle.getTask('index-after-a');
-      expect(task).toMatchObject({ kind: 'IndexId', target: STORE, state: 'queued', dependsOn: ['a'] });
+      expect(task).toMatchObject({ kind: 'IndexId', target: TABLE, state: 'queued', dependsOn: ['a'] });
       await world.finish(await world.begin('index-after-a'));
       await world.handleChanges();
-      expect(await world.lifecycle.openTasks(STORE)).toEqual([]);
+      expect(await world.lifecycle.openTasks(TABLE)).toEqual([]);
     });
 
     test('a compaction of a table without a usable key is followed by no index run, whichever record comes', async () => {
@@ -218,7 +221,7 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
         await world.finish(await world.begin(id));
         await world.handleChanges();
       }
-      const open = await world.lifecycle.openTasks(STORE);
+      const open = await world.lifecycle.openTasks(TABLE);
       expect(open).toMatchObject([{ id: 'index-after-c1', kind: 'IndexId' }]);
       expect(await world.lifecycle.getTask('index-after-c5')).toMatchObject({ id: 'index-after-c1' });
     });
@@ -227,14 +230,14 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
       await world.admit('index', index);
       await world.begin('index');
       for (const id of ['c1', 'c2', 'c3']) {
-        await world.admit(id, { target: STORE });
-        await world.lifecycle.admit({ taskId: `index-after-${id}`, kind: 'IndexId', target: STORE });
+        await world.admit(id, { target: TABLE });
+        await world.lifecycle.admit({ taskId: `index-after-${id}`, kind: 'IndexId', target: TABLE });
       }
-      const open = (await world.lifecycle.openTasks(STORE)).filter((task) => task.kind === 'IndexId');
+      const open = (await world.lifecycle.openTasks(TABLE)).filter((task) => task.kind === 'IndexId');
       expect(open.map((task) => task.state).sort()).toEqual(['queued', 'running']);
     });
 
-    test('a released lease nudges every runnable kind of that store, at most three', async () => {
+    test('a released lease wake-ups every runnable kind of that table, at most three', async () => {
       await world.admit('a');
       const claim = await world.begin('a');
       await world.admit('merge', { kind: 'MergeWal' });
@@ -248,7 +251,7 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
       expect(new Set(world.queue.sent.map((message) => message.taskId))).toEqual(new Set(['merge', 'index']));
     });
 
-    test('a released lease nudges the kind that ran last when its turn comes', async () => {
+    test('a released lease wake-ups the kind that ran last when its turn comes', async () => {
       await world.admit('a');
       const claim = await world.begin('a');
       await world.admit('b');
@@ -257,11 +260,11 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
       world.queue.clear();
       await world.finish(claim, { compaction: compaction({ fragmentsAdded: 0 }) });
       await world.handleChanges();
-      expect(new Set(world.queue.nudgesOf('b').map((nudge) => nudge.delayMs))).toEqual(new Set([30_000]));
-      expect(new Set(world.queue.nudgesOf('merge').map((nudge) => nudge.delayMs))).toEqual(new Set([0]));
+      expect(new Set(world.queue.wakeUpsOf('b').map((wake) => wake.delayMs))).toEqual(new Set([30_000]));
+      expect(new Set(world.queue.wakeUpsOf('merge').map((wake) => wake.delayMs))).toEqual(new Set([0]));
     });
 
-    test('a lease that was taken again meanwhile nudges nobody', async () => {
+    test('a lease that was taken again meanwhile wake-ups nobody', async () => {
       await world.admit('a');
       await world.finish(await world.begin('a'), { compaction: compaction({ fragmentsAdded: 0 }) });
       const late = await records();

@@ -5,7 +5,7 @@ import {
   compaction,
   type MakeLedger,
   MINUTE,
-  STORE,
+  TABLE,
   type World,
   type WorldOptions,
   workResult,
@@ -42,7 +42,7 @@ export function describeWorker(make: MakeLedger, options: WorldOptions): void {
     test('a claim whose answer was lost is adopted by its own delivery, and runs once', async () => {
       await world.admit('a');
       desk.loseAnswers = 1;
-      expect(await desk.deliver(JSON.stringify({ kind: 'Compact', target: STORE, taskId: 'a' }))).toBe('acknowledge');
+      expect(await desk.deliver(JSON.stringify({ kind: 'Compact', target: TABLE, taskId: 'a' }))).toBe('acknowledge');
       expect(await world.lifecycle.getTask('a')).toMatchObject({ state: 'done', attempts: 1 });
       expect(desk.runs).toHaveLength(1);
     });
@@ -57,12 +57,12 @@ export function describeWorker(make: MakeLedger, options: WorldOptions): void {
       expect(desk.runs).toHaveLength(1);
     });
 
-    test('a delivery that meets a busy store is acknowledged and holds no lease', async () => {
+    test('a delivery that meets a busy table is acknowledged and holds no lease', async () => {
       await world.admit('merge', { kind: 'MergeWal' });
       await world.begin('merge');
       expect(await desk.deliver(BODY)).toBe('acknowledge');
       expect(desk.runs).toEqual([]);
-      expect(await world.lifecycle.leaseOf(STORE)).toMatchObject({ taskId: 'merge' });
+      expect(await world.lifecycle.leaseOf(TABLE)).toMatchObject({ taskId: 'merge' });
     });
 
     if (calm) {
@@ -78,11 +78,11 @@ export function describeWorker(make: MakeLedger, options: WorldOptions): void {
       expect(await desk.deliver(body, { messageId: 'bad' })).toBe('acknowledge');
       expect(world.queue.dead).toEqual([
         {
-          lane: 'Compact',
+          kind: 'Compact',
           body,
           messageId: 'bad',
           code: 'MESSAGE_FIELDS_UNKNOWN',
-          sentence: expect.stringContaining('colour'),
+          message: expect.stringContaining('colour'),
         },
       ]);
     });
@@ -95,7 +95,7 @@ export function describeWorker(make: MakeLedger, options: WorldOptions): void {
       expect(await world.lifecycle.getTask('a')).toBeUndefined();
     });
 
-    test('a nudge for a store of other roots is left to the process that maintains them', async () => {
+    test('a wake-up for a table of other roots is left to the process that maintains them', async () => {
       const target = '/elsewhere/x.lance';
       await world.admit('a', { target });
       expect(await desk.deliver(JSON.stringify({ kind: 'Compact', target, taskId: 'a' }))).toBe('acknowledge');
@@ -103,10 +103,10 @@ export function describeWorker(make: MakeLedger, options: WorldOptions): void {
       expect(await world.lifecycle.getTask('a')).toMatchObject({ state: 'queued', attempts: 0 });
     });
 
-    test('a task whose table is gone ends with that reason instead of being nudged for ever', async () => {
+    test('a task whose table is gone ends with that reason instead of being woken for ever', async () => {
       await world.admit('a');
-      desk.missing.add(STORE);
-      expect(await desk.deliver(JSON.stringify({ kind: 'Compact', target: STORE, taskId: 'a' }))).toBe('acknowledge');
+      desk.missing.add(TABLE);
+      expect(await desk.deliver(JSON.stringify({ kind: 'Compact', target: TABLE, taskId: 'a' }))).toBe('acknowledge');
       expect(desk.runs).toEqual([]);
       expect(world.queue.dead).toEqual([]);
       expect(await world.lifecycle.getTask('a')).toMatchObject({ state: 'failed', error: { code: 'TABLE_NOT_FOUND' } });
@@ -114,19 +114,19 @@ export function describeWorker(make: MakeLedger, options: WorldOptions): void {
 
     test('two names of one target are one target', async () => {
       await desk.deliver(JSON.stringify({ kind: 'Compact', target: '/data//db/x.lance', taskId: 'a' }));
-      expect(await world.lifecycle.getTask('a')).toMatchObject({ target: STORE });
+      expect(await world.lifecycle.getTask('a')).toMatchObject({ target: TABLE });
     });
 
     test('a message with a failed dependency or the id of another task goes to the dead letters', async () => {
       await world.admit('broken');
       await world.fail(await world.begin('broken'), 'permanent');
-      await desk.deliver(JSON.stringify({ kind: 'Compact', target: STORE, dependsOn: ['broken'] }));
+      await desk.deliver(JSON.stringify({ kind: 'Compact', target: TABLE, dependsOn: ['broken'] }));
       await desk.deliver(JSON.stringify({ kind: 'Compact', target: '/data/db/y.lance', taskId: 'broken' }));
-      expect(world.queue.dead.map((letter) => letter.code)).toEqual(['DEPENDENCY_FAILED', 'TASK_ID_MISMATCH']);
+      expect(world.queue.dead.map((deadLetter) => deadLetter.code)).toEqual(['DEPENDENCY_FAILED', 'TASK_ID_MISMATCH']);
     });
 
     test('an unknown dependency is tried again until the message is 15 minutes old', async () => {
-      const body = JSON.stringify({ kind: 'Compact', target: STORE, dependsOn: ['nobody'] });
+      const body = JSON.stringify({ kind: 'Compact', target: TABLE, dependsOn: ['nobody'] });
       const sentAt = world.clock.now();
       await world.clock.advance(15 * MINUTE - 1);
       expect(await desk.deliver(body, { sentAt })).toBe('retry-later');
@@ -136,20 +136,20 @@ export function describeWorker(make: MakeLedger, options: WorldOptions): void {
       expect(world.queue.dead).toMatchObject([{ code: 'DEPENDENCY_UNKNOWN', body }]);
     });
 
-    test('a kind in a foreign lane is admitted and nudged on its own lane, and never run here', async () => {
-      expect(await desk.deliver(JSON.stringify({ kind: 'MergeWal', target: STORE, taskId: 'a' }))).toBe('acknowledge');
+    test('a kind in a foreign queue is admitted and woken on its own queue, and never run here', async () => {
+      expect(await desk.deliver(JSON.stringify({ kind: 'MergeWal', target: TABLE, taskId: 'a' }))).toBe('acknowledge');
       expect(desk.runs).toEqual([]);
       expect(await world.state('a')).toBe('queued');
-      expect(world.queue.nudgesOf('a')).toMatchObject([{ lane: 'MergeWal' }]);
+      expect(world.queue.wakeUpsOf('a')).toMatchObject([{ kind: 'MergeWal' }]);
     });
 
-    test('every nudge is a message that a worker understands, also for the longest id', async () => {
+    test('every wake-up is a message that a worker understands, also for the longest id', async () => {
       await world.admit('c'.repeat(200));
       await world.finish(await world.begin('c'.repeat(200)));
       await world.handleChanges();
-      const nudges = world.queue.sent.filter((message) => message.lane === 'IndexId');
-      expect(nudges.length).toBeGreaterThan(0);
-      expect(await desk.deliver(nudges[0]?.body ?? '', { lane: 'IndexId' })).toBe('acknowledge');
+      const wakeUps = world.queue.sent.filter((message) => message.kind === 'IndexId');
+      expect(wakeUps.length).toBeGreaterThan(0);
+      expect(await desk.deliver(wakeUps[0]?.body ?? '', { kind: 'IndexId' })).toBe('acknowledge');
       expect(desk.runs).toMatchObject([{ task: { kind: 'IndexId' } }]);
       expect(world.queue.dead).toEqual([]);
     });
@@ -197,7 +197,7 @@ export function describeWorker(make: MakeLedger, options: WorldOptions): void {
       await world.handleChanges();
       expect(await world.lifecycle.getTask('message-abc')).toMatchObject({ state: 'done', attempts: 2 });
       expect(await world.lifecycle.getTask('index-after-message-abc')).toMatchObject({ state: 'queued' });
-      expect(await world.lifecycle.openTasks(STORE)).toHaveLength(1);
+      expect(await world.lifecycle.openTasks(TABLE)).toHaveLength(1);
     });
   });
 }

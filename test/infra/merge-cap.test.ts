@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import type { TaskReport } from '../../src/upkeep/reports.ts';
 import { viewsOf } from './fixtures/deployed-queries.ts';
 import { synthesizeFor } from './fixtures/deployment.ts';
-import { buildWaitingStores, MERGED_ROWS } from './fixtures/waiting-stores.ts';
+import { buildWaitingTables, MERGED_ROWS } from './fixtures/waiting-tables.ts';
 import { LocalCloud } from './local-cloud/local-cloud.ts';
 
 /** The most tasks that ran at one moment, by what the ledger says of their times. */
@@ -20,23 +20,23 @@ function mostAtOnce(tasks: readonly TaskReport[]): number {
   }, 0);
 }
 
-describe('stores that wait for a merge', () => {
+describe('tables that wait for a merge', () => {
   it.each([
-    // Throttled messages are hidden for the queue's visibility timeout: those of a lane that no event source holds back.
-    { cap: 1, stores: 6, minutes: 90 },
-    { cap: 2, stores: 30, minutes: 1 },
-    { cap: 4, stores: 30, minutes: 1 },
+    // Throttled messages are hidden for the queue's visibility timeout: those of a queue that no event source holds back.
+    { cap: 1, tables: 6, minutes: 90 },
+    { cap: 2, tables: 30, minutes: 1 },
+    { cap: 4, tables: 30, minutes: 1 },
   ])(
-    '$stores with a cap of $cap: never more at once, none among the dead letters, all done within $minutes min',
+    '$tables with a cap of $cap: never more at once, none among the dead letters, all done within $minutes min',
     async (the) => {
-      const { cap, stores, minutes } = the;
+      const { cap, tables, minutes } = the;
       const deployment = await synthesizeFor({
         MERGE_WAL_CONCURRENCY: String(cap),
         MERGE_WAL_MIN_GENERATIONS: '1',
         // No merge of this test is about what earlier ones left.
         GENERATION_RETENTION: '86400',
       });
-      const targets = await buildWaitingStores(deployment.root, stores);
+      const targets = await buildWaitingTables(deployment.root, tables);
       const cloud = await LocalCloud.start({ ...deployment, minute: 9 });
       try {
         const queries = viewsOf(cloud, deployment.root);
@@ -51,7 +51,7 @@ describe('stores that wait for a merge', () => {
 
         expect(cloud.trouble).toEqual([]);
         expect(await cloud.deadLetters()).toBe(0);
-        expect(merges).toHaveLength(stores);
+        expect(merges).toHaveLength(tables);
         expect(merges.filter(({ state }) => state !== 'done')).toEqual([]);
         expect(mostAtOnce(merges)).toBeGreaterThan(0);
         expect(mostAtOnce(merges)).toBeLessThanOrEqual(cap);

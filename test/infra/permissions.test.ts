@@ -38,7 +38,7 @@ const IDS = {
 type Name = keyof typeof IDS;
 
 const names = Object.keys(IDS) as Name[];
-const LANES: readonly (readonly [Name, string])[] = [
+const QUEUES: readonly (readonly [Name, string])[] = [
   ['compact', 'Compact'],
   ['index-id', 'IndexId'],
   ['merge-wal', 'MergeWal'],
@@ -64,8 +64,8 @@ function may(name: Name, action: string, resource: string, keys?: Request['keys'
 const inPrefix = { 's3:prefix': 'tables/events.lance/_versions/' };
 
 describe.each(names)('%s may', (name) => {
-  it('nudge every lane', () => {
-    for (const [, kind] of LANES) expect(may(name, 'sqs:SendMessage', queue(`${kind}Queue`)), kind).toBe(true);
+  it('wake every queue', () => {
+    for (const [, kind] of QUEUES) expect(may(name, 'sqs:SendMessage', queue(`${kind}Queue`)), kind).toBe(true);
   });
 
   it('write its own log', () => {
@@ -117,7 +117,7 @@ describe('the sweep may', () => {
   });
 
   it('look into the indexes for what is due, and at how many messages wait', () => {
-    for (const index of ['leases', 'queued', 'waiting', 'untold', 'recent', 'target-tasks', 'needs']) {
+    for (const index of ['leases', 'queued', 'waiting', 'unnotified', 'recent', 'target-tasks', 'needs']) {
       expect(may('sweep', 'dynamodb:Query', `${TABLE}/index/${index}`), index).toBe(true);
     }
     expect(may('sweep', 'sqs:GetQueueAttributes', queue('MergeWalQueue'))).toBe(true);
@@ -133,8 +133,8 @@ describe('the stream’s function may', () => {
   });
 });
 
-describe.each(LANES)('%s may', (name, kind) => {
-  it('take messages of its lane, show them again, and put one among its dead letters', () => {
+describe.each(QUEUES)('%s may', (name, kind) => {
+  it('take messages of its queue, show them again, and put one among its dead letters', () => {
     for (const action of ['ReceiveMessage', 'DeleteMessage', 'ChangeMessageVisibility', 'GetQueueAttributes']) {
       expect(may(name, `sqs:${action}`, queue(`${kind}Queue`)), action).toBe(true);
     }
@@ -176,10 +176,10 @@ const FORBIDDEN: readonly (readonly [string, string, string, Request['keys']?])[
   ['read another table', 'dynamodb:GetItem', `arn:aws:dynamodb:${REGION}:${ACCOUNT}:table/Payments`],
   ['turn point-in-time recovery off', 'dynamodb:UpdateContinuousBackups', TABLE],
   ['send to a foreign queue', 'sqs:SendMessage', queue('Payments')],
-  ['purge a lane', 'sqs:PurgeQueue', queue('MergeWalQueue')],
-  ['delete a lane', 'sqs:DeleteQueue', queue('MergeWalQueue')],
+  ['purge a queue', 'sqs:PurgeQueue', queue('MergeWalQueue')],
+  ['delete a queue', 'sqs:DeleteQueue', queue('MergeWalQueue')],
   ['take dead letters away', 'sqs:DeleteMessage', queue('MergeWalDeadLetters')],
-  ['open a lane to others', 'sqs:AddPermission', queue('MergeWalQueue')],
+  ['open a queue to others', 'sqs:AddPermission', queue('MergeWalQueue')],
   ['invoke a function', 'lambda:InvokeFunction', `arn:aws:lambda:${REGION}:${ACCOUNT}:function:x`],
   ['change its own code', 'lambda:UpdateFunctionCode', `arn:aws:lambda:${REGION}:${ACCOUNT}:function:x`],
   ['give itself rights', 'iam:PutRolePolicy', `arn:aws:iam::${ACCOUNT}:role/x`],
@@ -193,9 +193,9 @@ describe('none of the functions may', () => {
     for (const name of names) expect(may(name, action, resource, keys), name).toBe(false);
   });
 
-  it('do what another lane does with its messages and dead letters', () => {
-    for (const [name, own] of LANES) {
-      for (const [, kind] of LANES.filter(([, other]) => other !== own)) {
+  it('do what another queue does with its messages and dead letters', () => {
+    for (const [name, own] of QUEUES) {
+      for (const [, kind] of QUEUES.filter(([, other]) => other !== own)) {
         expect(may(name, 'sqs:ReceiveMessage', queue(`${kind}Queue`)), `${name} from ${kind}`).toBe(false);
         expect(may(name, 'sqs:SendMessage', queue(`${kind}DeadLetters`)), `${name} to ${kind}`).toBe(false);
       }

@@ -37,7 +37,7 @@ describe('the schedules', () => {
     });
   });
 
-  it('leave the stores alone in quiet hours, but repair all the same', async () => {
+  it('leave the tables alone in quiet hours, but repair all the same', async () => {
     expect(await schedules({ quietHours: '22-6', timeZone: 'Europe/Berlin' })).toEqual({
       compaction: 'cron(0/10 6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21 * * ? *) Europe/Berlin',
       merge: 'cron(0/10 6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21 * * ? *) Europe/Berlin',

@@ -49,7 +49,7 @@ describe('cdk synth', () => {
     );
   });
 
-  it('answers a missing root with a sentence instead of a stack trace', async () => {
+  it('answers a missing root with a message instead of a stack trace', async () => {
     const { stderr } = (await synth().done.catch((error: unknown) => error)) as { stderr: string };
     expect(stderr).toContain('error ROOTS_MISSING: No roots are named');
     expect(stderr).toContain('next: Give them as -c roots=s3://bucket/prefix');

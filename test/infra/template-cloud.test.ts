@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { cloudEnvironment } from '../fixtures/cloud.ts';
-import { buildFleet, type Expected, misread, STORES_ON_S3 } from '../fixtures/fleet-on-s3.ts';
+import { buildFleet, type Expected, misread, TABLES_ON_S3 } from '../fixtures/fleet-on-s3.ts';
 import { viewsOf } from './fixtures/deployed-queries.ts';
 import { type FleetDeployment, synthesizeFor } from './fixtures/deployment.ts';
 import { resourceOf } from './fixtures/template.ts';
 import { LocalCloud } from './local-cloud/local-cloud.ts';
 
-const NAMES = STORES_ON_S3.map(({ name }) => name);
+const NAMES = TABLES_ON_S3.map(({ name }) => name);
 
 describe('the synthesized stack, deployed on the local cloud', () => {
   let deployment: FleetDeployment;
@@ -34,9 +34,9 @@ describe('the synthesized stack, deployed on the local cloud', () => {
   it('leaves nothing that its own rules would still do', async () => {
     const queries = viewsOf(cloud, deployment.root);
     for (const name of NAMES) {
-      const { verdicts } = await queries.explain(`${deployment.root}/${name}.lance`);
+      const { rules } = await queries.explain(`${deployment.root}/${name}.lance`);
       expect(
-        verdicts.filter(({ due, rule }) => due && rule !== 'wal-garbage'),
+        rules.filter(({ due, rule }) => due && rule !== 'wal-garbage'),
         name,
       ).toEqual([]);
     }
@@ -79,7 +79,7 @@ function properties(template: FleetDeployment['template'], type: string, idBegin
 }
 
 describe('one sweep and nothing else', () => {
-  it('heals a store when the wiring is right', async () => {
+  it('heals a table when the wiring is right', async () => {
     expect(await healsByItself(() => undefined)).toEqual({ healed: true, trouble: [] });
   });
 
@@ -102,7 +102,7 @@ describe('one sweep and nothing else', () => {
     expect(trouble.join()).toMatch(/denied: s3:GetObject on arn:aws:s3:::lake-.*\/tables\/fragmented\.lance/);
   });
 
-  it('does not when a lane has lost its layer', async () => {
+  it('does not when a queue has lost its layer', async () => {
     const { healed } = await healsByItself((template) => {
       properties(template, 'AWS::Lambda::Function', 'CompactWorkerFunction').Layers = [];
     });
@@ -118,7 +118,7 @@ describe('one sweep and nothing else', () => {
     expect(trouble.join()).toMatch(/names no sweep/);
   });
 
-  it('does not when a variable names another queue than the lane’s', async () => {
+  it('does not when a variable names another queue than the queue’s', async () => {
     const { healed, trouble } = await healsByItself((template) => {
       const { Environment } = properties(template, 'AWS::Lambda::Function', 'LedgerStreamFunction');
       const { Variables } = Environment as { Variables: Record<string, unknown> };

@@ -42,14 +42,14 @@ describe('the alarms', () => {
     'critical-no-merge-sweep',
     'critical-no-tails-sweep',
     'critical-no-recover',
-    'critical-stores-unreadable',
+    'critical-tables-unreadable',
     'warning-index-outside',
     'warning-hold-left',
   ])('include %s', async (name) => {
     expect([...(await alarms()).keys()]).toContain(name);
   });
 
-  it('ring for a store of 20 shards with 300 generations each, which no shard’s own limit sees', async () => {
+  it('ring for a table of 20 shards with 300 generations each, which no shard’s own limit sees', async () => {
     const all = await alarms();
     expect(all.get('critical-pile-up-of-shard')?.Threshold).toBe(4_096);
     expect(all.get('critical-pile-up-of-store')?.Threshold).toBeLessThanOrEqual(20 * 300);
@@ -66,7 +66,7 @@ describe('the alarms', () => {
     }
   });
 
-  it('never look at one store: dimensions are kind, outcome and stage only', async () => {
+  it('never look at one table: dimensions are kind, outcome and stage only', async () => {
     const own = [...(await alarms()).values()].filter(({ Namespace }) => Namespace === 'LanceUpkeep/LanceUpkeep');
     expect(own.length).toBeGreaterThan(5);
     for (const { Dimensions = [] } of own) {
@@ -105,14 +105,14 @@ describe('the alarms', () => {
 
 describe('every function and every queue', () => {
   /** Whatever an alarm looks at, by the part that its metric is about. */
-  async function watchedParts(metric: string, context: Readonly<Record<string, string>> = {}) {
+  async function watchedResources(metric: string, context: Readonly<Record<string, string>> = {}) {
     return [...(await alarms(context)).values()]
       .filter(({ MetricName }) => MetricName === metric)
       .map(({ Dimensions }) => JSON.stringify(Dimensions));
   }
 
   it.each(['Errors', 'Throttles'])('of a function has an alarm on its %s', async (metric) => {
-    const parts = await watchedParts(metric);
+    const parts = await watchedResources(metric);
     const functions = resourcesOf(await jsonOf(), 'AWS::Lambda::Function');
     expect(functions).toHaveLength(7);
     for (const [id] of functions) expect(parts.join(), id).toContain(`"${id}"`);
@@ -132,13 +132,13 @@ describe('every function and every queue', () => {
     }
   });
 
-  it('and what recover reports itself, and stores that a sweep had no time for', async () => {
+  it('and what recover reports itself, and tables that a sweep had no time for', async () => {
     const all = await alarms();
     expect(all.get('warning-recover-errors')).toMatchObject({ MetricName: 'RecoverErrors' });
     expect(all.get('warning-sweep-out-of-time-merge')).toMatchObject({ Threshold: 1 });
   });
 
-  it('the pollers of a lane with a cap of 1 may be sent away: that is how the cap is kept', async () => {
+  it('the pollers of a queue with a cap of 1 may be sent away: that is how the cap is kept', async () => {
     const all = await alarms({ MERGE_WAL_CONCURRENCY: '1' });
     expect(all.get('warning-throttles-MergeWal')?.Threshold).toBeGreaterThan(1_000);
     expect(all.get('warning-throttles-Compact')?.Threshold).toBe(1);
@@ -161,9 +161,9 @@ describe('with quiet hours', () => {
 });
 
 describe('the dashboard', () => {
-  it('shows backlog, lanes, durations, conflicts and cost', async () => {
+  it('shows backlog, queues, durations, conflicts and cost', async () => {
     const [dashboard] = resourcesOf(await jsonOf(), 'AWS::CloudWatch::Dashboard');
     const body = JSON.stringify(dashboard?.[1].Properties.DashboardBody);
-    for (const title of ['Backlog', 'Lanes', 'Durations', 'Conflicts', 'Cost']) expect(body).toContain(title);
+    for (const title of ['Backlog', 'Queues', 'Durations', 'Conflicts', 'Cost']) expect(body).toContain(title);
   });
 });

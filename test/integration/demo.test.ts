@@ -60,7 +60,7 @@ describe('the demo fleet', () => {
     ]);
   });
 
-  it('leaves the newest rows of the two MemWAL stores out of the base table', async () => {
+  it('leaves the newest rows of the two MemWAL tables out of the base table', async () => {
     const checks = await checkDemoFleet(fleet);
 
     const behind = checks.filter((check) => !check.baseOnly.exact).map((check) => check.name);
@@ -74,7 +74,7 @@ describe('the demo fleet', () => {
     expect(await generationsOf(accounts ?? '')).toEqual([5, 5]);
   });
 
-  it('gives each store its ailment and leaves one healthy', async () => {
+  it('gives each table its ailment and leaves one healthy', async () => {
     expect(await fragmentsOf(fleet.directory, 'fragmented')).toBe(40);
     expect(await fragmentsOf(fleet.directory, 'images')).toBe(60);
     expect(await fragmentsOf(fleet.directory, 'healthy')).toBe(1);
@@ -88,7 +88,7 @@ describe('the demo fleet', () => {
     expect(kinds).toEqual({ fragmented: [], orders: ['id_idx:Bitmap'], healthy: ['id_idx:BTree'] });
   });
 
-  it('leaves a third of the articles to searches that ask more than the index, and a hold on every fragment of one store', async () => {
+  it('leaves a third of the articles to searches that ask more than the index, and a hold on every fragment of one table', async () => {
     const checks = await checkDemoFleet(fleet);
 
     const searches = checks.flatMap(({ name, searches }) => (searches === null ? [] : [[name, searches]]));
@@ -178,10 +178,10 @@ describe('the demo fleet', () => {
     expect(await readdir(directory)).toEqual(['thesis.txt']);
   });
 
-  it('records what each store must read as in its marker', async () => {
+  it('records what each table must read as in its marker', async () => {
     const marker = JSON.parse(await readFile(join(fleet.directory, DEMO_MARKER), 'utf8'));
 
     expect(marker.complete).toBe(true);
-    expect(marker.stores).toEqual(fleet.tables.map(({ name, expected }) => ({ name, ...expected })));
+    expect(marker.tables).toEqual(fleet.tables.map(({ name, expected }) => ({ name, ...expected })));
   });
 });

@@ -39,7 +39,7 @@ describe('lance-upkeep run --watch', () => {
       child.kill(signal);
 
       expect(await ended).toBe(expected);
-      expect(JSON.parse(stdout)).toEqual({ schemaVersion: 1, tasks: [], stores: [], unreadable: [], leftOut: [] });
+      expect(JSON.parse(stdout)).toEqual({ schemaVersion: 1, tasks: [], tables: [], unreadable: [], leftOut: [] });
     } finally {
       child.kill('SIGKILL');
     }

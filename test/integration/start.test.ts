@@ -37,8 +37,8 @@ function start(words: readonly string[] = []): Promise<Ended> {
   });
 }
 
-/** The lines of the first table that begin with the name of a store, split into cells. */
-function storeLines(stdout: string): Map<string, string[]> {
+/** The lines of the first table that begin with the name of a table, split into cells. */
+function tableLines(stdout: string): Map<string, string[]> {
   const table = stdout.slice(stdout.indexOf('store '), stdout.indexOf('\nNext'));
   const rows = table.split('\n').map((line) => line.split(/ {2,}/));
   return new Map(rows.filter(([name]) => STORES.includes(name ?? '')).map(([name, ...cells]) => [name ?? '', cells]));
@@ -53,10 +53,10 @@ afterAll(async () => {
 });
 
 describe('npm start', () => {
-  it('builds the demo, heals every store and says what comes next', async () => {
+  it('builds the demo, heals every table and says what comes next', async () => {
     const { code, stdout, stderr } = await start();
 
-    const lines = storeLines(stdout);
+    const lines = tableLines(stdout);
     const searches = new Map([
       ['articles', '4 of 8 wrong -> right'],
       ['library', 'right'],
@@ -105,7 +105,7 @@ describe('npm start', () => {
     const { code, stdout } = await start();
 
     expect(code).toBe(0);
-    expect(storeLines(stdout).get('sessions')?.[4]).toBe('12 -> 0');
+    expect(tableLines(stdout).get('sessions')?.[4]).toBe('12 -> 0');
   });
 });
 
@@ -120,7 +120,7 @@ describe('npm start -- <folder>', () => {
     const { code, stdout } = await start([fleet.directory]);
 
     expect(code).toBe(0);
-    expect(storeLines(stdout).get('sessions')?.[4]).toBe('12 -> 0');
+    expect(tableLines(stdout).get('sessions')?.[4]).toBe('12 -> 0');
     const checks = await checkDemoFleet(fleet);
     expect(checks.filter((check) => !check.everything.exact || !check.baseOnly.exact)).toEqual([]);
     expect(checks.find(({ name }) => name === 'archive')?.tagged?.exact).toBe(true);
@@ -132,7 +132,7 @@ describe('npm start -- <folder>', () => {
     const { code, stdout, stderr } = await start([fleet.directory]);
 
     expect(code).toBe(0);
-    expect([...storeLines(stdout).values()].flat().filter((cell) => cell.includes('->'))).toEqual([]);
+    expect([...tableLines(stdout).values()].flat().filter((cell) => cell.includes('->'))).toEqual([]);
     expect(stderr).toContain('nothing was due');
   });
 

@@ -16,11 +16,11 @@ for (; !existsSync(stopFile) && wrong.length < 20; reads += 1) {
     const before = readWritten(file);
     const numbers = chosen(before);
     const table = await openAnew(target);
-    await checkUntouched(table, UNTOUCHED.from + ((reads * 37) % (UNTOUCHED.to - UNTOUCHED.from)));
+    await assertUntouched(table, UNTOUCHED.from + ((reads * 37) % (UNTOUCHED.to - UNTOUCHED.from)));
     const seen = await lookUp(table, numbers);
     const found = way === 'base' ? await searchEach(table, before, numbers) : [];
     const after = readWritten(file);
-    for (const number of numbers) checkLookUp(number, seen.get(number), before, after);
+    for (const number of numbers) assertLookUp(number, seen.get(number), before, after);
     for (const { number, seed, question, ids } of found) {
       const { id } = searchRow(number);
       if (isUnchanged(number, before, after) && !ids.includes(id))
@@ -33,7 +33,7 @@ for (; !existsSync(stopFile) && wrong.length < 20; reads += 1) {
 }
 process.stdout.write(`${JSON.stringify({ reads, wrong })}\n`);
 
-async function checkUntouched(table: Table, number: number): Promise<void> {
+async function assertUntouched(table: Table, number: number): Promise<void> {
   const { id, text } = searchRow(number);
   const vector = vectorOf(number);
   const words = () =>
@@ -75,7 +75,7 @@ async function lookUp(table: Table, numbers: readonly number[]): Promise<Map<num
   return seen;
 }
 
-function checkLookUp(number: number, rows: readonly SearchRow[] = [], before: Written, after: Written): void {
+function assertLookUp(number: number, rows: readonly SearchRow[] = [], before: Written, after: Written): void {
   if (rows.length > 1) wrong.push(`${rows[0]?.id} is there ${rows.length} times`);
   const key = String(number);
   const allowed = [before.settled, before.writing, after.settled, after.writing]

@@ -36,7 +36,7 @@ export function declareDemo(program: Command, invoke: Invoke): void {
       } else {
         const rows = fleet.tables.map((table) => [table.name, formatCount(table.expected.rows), table.ailment]);
         invocation.print(
-          renderTable([{ title: 'store' }, { title: 'rows', align: 'right' }, { title: 'ailment' }], rows),
+          renderTable([{ title: 'table' }, { title: 'rows', align: 'right' }, { title: 'ailment' }], rows),
         );
       }
       invocation.hint(`Next: lance-upkeep explain ${fleet.directory}/sessions.lance`);

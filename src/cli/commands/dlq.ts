@@ -9,12 +9,12 @@ import { oneLine, renderTable } from '../render-table.ts';
 import type { Invoke } from './invoke.ts';
 
 // Not taken from the tasks' code: the words of the command line are a contract of their own.
-const LANES: readonly TaskKind[] = ['Compact', 'IndexId', 'MergeWal', 'OptimizeIndices', 'Prune'];
+const QUEUES: readonly TaskKind[] = ['Compact', 'IndexId', 'MergeWal', 'OptimizeIndices', 'Prune'];
 const DEFAULT_LIMIT = 50;
-/** A letter is looked for among so many. */
+/** A dead letter is looked for among so many. */
 const LARGEST_LIMIT = 1_000;
 
-const COLUMNS = [{ title: 'id' }, { title: 'lane' }, { title: 'since' }, { title: 'code' }, { title: 'reason' }];
+const COLUMNS = [{ title: 'id' }, { title: 'queue' }, { title: 'since' }, { title: 'code' }, { title: 'reason' }];
 
 const EXAMPLES = `
 A dead letter is a message that could never become a task, with the reason. "redrive" sends it again under its original id, "delete" removes it.
@@ -27,7 +27,7 @@ Examples:
   lance-upkeep dlq delete 5f2c… --stack upkeep`;
 
 interface ListOptions {
-  readonly lane?: TaskKind;
+  readonly queue?: TaskKind;
   readonly limit: number;
   readonly json?: boolean;
 }
@@ -40,10 +40,10 @@ export function declareDlq(program: Command, invoke: Invoke): void {
   const list = dlq
     .command('list')
     .description('List dead letters, newest first.')
-    .addOption(new Option('--lane <kind>', 'only of this lane').choices(LANES))
+    .addOption(new Option('--queue <kind>', 'only of this queue').choices(QUEUES))
     .addOption(new Option('--limit <count>', 'at most so many').default(DEFAULT_LIMIT).argParser(count))
     .option('--json', 'print one JSON object');
-  list.action((options: ListOptions) => invoke(list, (invocation) => listLetters(invocation, options)));
+  list.action((options: ListOptions) => invoke(list, (invocation) => listDeadLetters(invocation, options)));
   const show = dlq
     .command('show')
     .description('Show one dead letter with its body.')
@@ -51,12 +51,12 @@ export function declareDlq(program: Command, invoke: Invoke): void {
     .option('--json', 'print one JSON object');
   show.action((id: string, options: { json?: boolean }) =>
     invoke(show, (invocation) =>
-      withOperator(invocation, (operator) => showLetter(invocation, operator, id, options.json === true)),
+      withOperator(invocation, (operator) => showDeadLetter(invocation, operator, id, options.json === true)),
     ),
   );
   const redrive = dlq
     .command('redrive')
-    .description('Send a dead letter to its lane again.')
+    .description('Send a dead letter to its queue again.')
     .argument('<id>', 'message id, as "dlq list" shows it');
   const remove = dlq
     .command('delete')
@@ -65,7 +65,7 @@ export function declareDlq(program: Command, invoke: Invoke): void {
   remove.action((id: string) =>
     invoke(remove, (invocation) =>
       withOperator(invocation, async (operator) => {
-        if (!(await operator.deleteDeadLetter(id))) throw letterNotFound(id);
+        if (!(await operator.deleteDeadLetter(id))) throw deadLetterNotFound(id);
         invocation.hint(`Removed ${id}.`);
         return EXIT.fine;
       }),
@@ -74,8 +74,8 @@ export function declareDlq(program: Command, invoke: Invoke): void {
   redrive.action((id: string) =>
     invoke(redrive, (invocation) =>
       withOperator(invocation, async (operator) => {
-        if (!(await operator.redrive(id))) throw letterNotFound(id);
-        invocation.hint(`Sent ${id} to its lane again.`);
+        if (!(await operator.redrive(id))) throw deadLetterNotFound(id);
+        invocation.hint(`Sent ${id} to its queue again.`);
         return EXIT.fine;
       }),
     ),
@@ -86,43 +86,43 @@ function withOperator(invocation: Invocation, use: (operator: Operator) => Promi
   return invocation.withOperator(invocation.settings().roots, use);
 }
 
-function listLetters(invocation: Invocation, options: ListOptions): Promise<number> {
+function listDeadLetters(invocation: Invocation, options: ListOptions): Promise<number> {
   return withOperator(invocation, async (operator) => {
-    const { lane, limit } = options;
-    const report = await operator.deadLetters({ limit, ...(lane === undefined ? {} : { lane }) });
+    const { queue, limit } = options;
+    const report = await operator.deadLetters({ limit, ...(queue === undefined ? {} : { queue }) });
     if (options.json === true) invocation.printJson(report);
-    else if (report.letters.length > 0) invocation.print(render(report));
-    if (report.letters.length === 0) invocation.hint('There are no dead letters.');
-    return report.letters.length > 0 ? EXIT.attention : EXIT.fine;
+    else if (report.deadLetters.length > 0) invocation.print(render(report));
+    if (report.deadLetters.length === 0) invocation.hint('There are no dead letters.');
+    return report.deadLetters.length > 0 ? EXIT.attention : EXIT.fine;
   });
 }
 
-async function showLetter(invocation: Invocation, operator: Operator, id: string, json: boolean): Promise<number> {
-  const { schemaVersion, letters } = await operator.deadLetters({ limit: LARGEST_LIMIT });
-  const letter = letters.find(({ messageId }) => messageId === id);
-  if (!letter) throw letterNotFound(id);
-  if (json) invocation.printJson({ schemaVersion, ...letter });
+async function showDeadLetter(invocation: Invocation, operator: Operator, id: string, json: boolean): Promise<number> {
+  const { schemaVersion, deadLetters } = await operator.deadLetters({ limit: LARGEST_LIMIT });
+  const deadLetter = deadLetters.find(({ messageId }) => messageId === id);
+  if (!deadLetter) throw deadLetterNotFound(id);
+  if (json) invocation.printJson({ schemaVersion, ...deadLetter });
   else {
-    const { lane, code, sentence, deadAt, body } = letter;
-    invocation.print(`${id}  ${lane}  ${deadAt}\n${code}: ${oneLine(sentence)}\n${body}\n`);
+    const { queue, code, message, deadAt, body } = deadLetter;
+    invocation.print(`${id}  ${queue}  ${deadAt}\n${code}: ${oneLine(message)}\n${body}\n`);
   }
   return EXIT.fine;
 }
 
-function render({ letters }: DeadLetterReport): string {
-  const rows = letters.map(({ messageId, lane, deadAt, code, sentence }) => [
+function render({ deadLetters }: DeadLetterReport): string {
+  const rows = deadLetters.map(({ messageId, queue, deadAt, code, message }) => [
     messageId,
-    lane,
+    queue,
     deadAt,
     code,
-    oneLine(sentence),
+    oneLine(message),
   ]);
   return renderTable(COLUMNS, rows);
 }
 
-function letterNotFound(id: string): UpkeepError {
+function deadLetterNotFound(id: string): UpkeepError {
   return new UpkeepError(`There is no dead letter ${id}.`, {
-    code: 'LETTER_NOT_FOUND',
+    code: 'DEAD_LETTER_NOT_FOUND',
     disposition: 'permanent',
     next: '"lance-upkeep dlq list" shows those that there are.',
   });

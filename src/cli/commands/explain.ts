@@ -7,7 +7,7 @@ import type { Invoke } from './invoke.ts';
 const EXAMPLES = `
 Examples:
   lance-upkeep explain /data/db/events.lance
-  lance-upkeep explain /data/db/events.lance --json | jq '.verdicts[] | select(.due)'`;
+  lance-upkeep explain /data/db/events.lance --json | jq '.rules[] | select(.due)'`;
 
 export function declareExplain(program: Command, invoke: Invoke): void {
   const command = program

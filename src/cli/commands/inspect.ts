@@ -1,6 +1,6 @@
 import type { Command } from 'commander';
 import { EXIT } from '../exit-codes.ts';
-import { renderInspect } from '../render-stores.ts';
+import { renderInspect } from '../render-tables.ts';
 import { locateTarget } from '../roots.ts';
 import type { Invoke } from './invoke.ts';
 

@@ -5,8 +5,8 @@ import type { InspectReport, LeftOut, RunReport } from '../../upkeep/reports.ts'
 import { exitCodeForRun, hasFailed } from '../exit-codes.ts';
 import { formatNumberOf } from '../format.ts';
 import type { Invocation } from '../invocation.ts';
-import { renderBeforeAfter } from '../render-stores.ts';
 import { oneLine } from '../render-table.ts';
+import { renderBeforeAfter } from '../render-tables.ts';
 import { renderTasks } from '../render-tasks.ts';
 import { rootsToMaintain } from '../roots.ts';
 import type { Invoke } from './invoke.ts';
@@ -47,7 +47,7 @@ async function runRoots(invocation: Invocation, named: readonly string[], option
   });
 }
 
-/** The stores as they are; one that cannot be read is left out here and named by the run itself. */
+/** The tables as they are; one that cannot be read is left out here and named by the run itself. */
 export async function inspectAll(operator: Operator, targets: readonly string[]): Promise<InspectReport[]> {
   const reports: InspectReport[] = [];
   for (const target of targets) {
@@ -68,7 +68,7 @@ function printRun(
 ): void {
   const { paint } = invocation;
   if (report.tasks.length > 0) invocation.print(`${renderTasks(report.tasks, paint)}\n`);
-  if (report.stores.length > 0) invocation.print(renderBeforeAfter(before, report.stores));
+  if (report.tables.length > 0) invocation.print(renderBeforeAfter(before, report.tables));
   for (const { target, error } of report.unreadable) {
     invocation.print(`${paint.bad('unreadable')} ${target}: ${error.code}: ${oneLine(error.message)}\n`);
   }
@@ -87,14 +87,14 @@ export function printLeftOut(invocation: Invocation, leftOut: LeftOut): void {
 }
 
 function summary(report: RunReport, roots: readonly string[]): string {
-  const stores = report.stores.length + report.unreadable.length;
-  if (stores === 0)
+  const tables = report.tables.length + report.unreadable.length;
+  if (tables === 0)
     return `No table was found under ${roots.join(', ')}: a table is a folder *.lance that holds _versions/.`;
   if (report.tasks.length === 0)
-    return `${formatNumberOf(stores, 'store')}, nothing was due. "lance-upkeep explain <target>" says why.`;
+    return `${formatNumberOf(tables, 'table')}, nothing was due. "lance-upkeep explain <target>" says why.`;
   const done = report.tasks.filter((task) => task.state === 'done').length;
   const failed = report.tasks.filter(hasFailed).length;
   const open = report.tasks.length - done - failed;
   const counts = [`${done} done`, `${failed} failed`, ...(open > 0 ? [`${open} left for later`] : [])];
-  return `${formatNumberOf(stores, 'store')}, ${formatNumberOf(report.tasks.length, 'task')}: ${counts.join(', ')}.`;
+  return `${formatNumberOf(tables, 'table')}, ${formatNumberOf(report.tasks.length, 'task')}: ${counts.join(', ')}.`;
 }

@@ -44,7 +44,7 @@ export function declareSend(program: Command, invoke: Invoke): void {
     invoke(command, async (invocation) => {
       const { target, roots } = await locateTarget(named, invocation.settings().roots, invocation.context.cwd);
       if (options.dryRun === true) {
-        refuseDryRun(kind, options);
+        assertDryRunFits(kind, options);
         return invocation.withOperator(roots, async (operator) => {
           const preview = await operator.previewPrune(target);
           if (options.json === true) invocation.printJson(preview);
@@ -66,7 +66,7 @@ export function declareSend(program: Command, invoke: Invoke): void {
 }
 
 /** Only a Prune can tell beforehand what it will do, and a task that is not asked for neither waits nor passes anything. */
-function refuseDryRun(kind: TaskKind, { wait, force, dependsOn }: SendOptions): void {
+function assertDryRunFits(kind: TaskKind, { wait, force, dependsOn }: SendOptions): void {
   if (kind === 'Prune' && wait !== true && force !== true && dependsOn === undefined) return;
   throw new UpkeepError('--dry-run goes with Prune, and without --wait, --force and --depends-on.', {
     code: 'USAGE',

@@ -6,17 +6,17 @@ import type { Invoke } from './invoke.ts';
 import { printLeftOut } from './run.ts';
 
 const EXAMPLES = `
-Exit code 3 means that a store needs attention.
+Exit code 3 means that a table needs attention.
 
 Examples:
   lance-upkeep status
-  lance-upkeep status /data/db --json | jq '.stores[] | select(.attention) | .because'`;
+  lance-upkeep status /data/db --json | jq '.tables[] | select(.attention) | .reasons'`;
 
 export function declareStatus(program: Command, invoke: Invoke): void {
   const command = program
     .command('status')
-    .description('List the stores, worst first, and why each one is not running.')
-    .argument('[root]', 'only the stores under this root; default: UPKEEP_ROOTS, else all that the ledger knows')
+    .description('List the tables, worst first, and why each one is not running.')
+    .argument('[root]', 'only the tables under this root; default: UPKEEP_ROOTS, else all that the ledger knows')
     .option('--json', 'print one JSON object')
     .addHelpText('after', EXAMPLES);
   command.action((root: string | undefined, options: { json?: boolean }) =>
@@ -28,10 +28,10 @@ export function declareStatus(program: Command, invoke: Invoke): void {
       return invocation.withOperator(roots, async (operator) => {
         const report = await operator.status(root === undefined ? undefined : roots[0]);
         if (options.json === true) invocation.printJson(report);
-        else if (report.stores.length + report.pauses.length > 0)
+        else if (report.tables.length + report.pauses.length > 0)
           invocation.print(renderStatus(report, invocation.paint));
         if (options.json !== true) printLeftOut(invocation, report.leftOut);
-        if (report.stores.length === 0) invocation.hint(whyEmpty(roots));
+        if (report.tables.length === 0) invocation.hint(whyEmpty(roots));
         return exitCodeForStatus(report);
       });
     }),
@@ -40,7 +40,7 @@ export function declareStatus(program: Command, invoke: Invoke): void {
 
 function whyEmpty(roots: readonly string[]): string {
   if (roots.length === 0) {
-    return 'Nothing is connected: the ledger knows no store yet and no root was given. Start with "lance-upkeep run <root>".';
+    return 'Nothing is connected: the ledger knows no table yet and no root was given. Start with "lance-upkeep run <root>".';
   }
-  return `The ledger knows no store under ${roots.join(', ')} yet. "lance-upkeep run ${roots[0]}" looks for tables there.`;
+  return `The ledger knows no table under ${roots.join(', ')} yet. "lance-upkeep run ${roots[0]}" looks for tables there.`;
 }

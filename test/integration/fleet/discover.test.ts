@@ -1,7 +1,7 @@
 import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
-import { discoverStores } from '../../../src/fleet/discover.ts';
+import { discoverTables } from '../../../src/fleet/discover.ts';
 import { createFileObjectStore } from '../../../src/storage/file-object-store.ts';
 import { claimRoot } from '../../../src/upkeep/root-owner.ts';
 import { createPlainTable, enableWal, flushGeneration, rows } from '../../fixtures/tables.ts';
@@ -21,7 +21,7 @@ describe('discovery', () => {
     writeFileSync(join(root, 'file.lance'), '');
     symlinkSync(join(root, 'team'), join(root, 'linked'));
 
-    const { targets: found } = await discoverStores(createFileObjectStore(root));
+    const { targets: found } = await discoverTables(createFileObjectStore(root));
 
     expect(found).toEqual([join(root, 'team/a/deep.lance'), join(root, 'top.lance'), join(root, 'wal.lance')]);
   });
@@ -29,8 +29,8 @@ describe('discovery', () => {
   it('finds nothing in an empty root, and nothing more once the owner marker is there', async () => {
     const root = temporaryFolder();
     const store = createFileObjectStore(root);
-    expect(await discoverStores(store)).toEqual({ targets: [], innerRoots: [], failed: [], leftOut: [] });
+    expect(await discoverTables(store)).toEqual({ targets: [], innerRoots: [], failed: [], leftOut: [] });
     await claimRoot(store, { ledgerId: 'a', ledger: '/a.sqlite' }, 0);
-    expect(await discoverStores(store)).toEqual({ targets: [], innerRoots: [], failed: [], leftOut: [] });
+    expect(await discoverTables(store)).toEqual({ targets: [], innerRoots: [], failed: [], leftOut: [] });
   });
 });

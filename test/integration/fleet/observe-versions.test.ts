@@ -4,7 +4,7 @@ import { connect } from '@lancedb/lancedb';
 import { describe, expect, it } from 'vitest';
 import { loadSettings } from '../../../src/config.ts';
 import { demand } from '../../../src/fleet/demand.ts';
-import type { StoreFacts } from '../../../src/fleet/facts.ts';
+import type { TableFacts } from '../../../src/fleet/facts.ts';
 import { observe } from '../../../src/fleet/observe.ts';
 import { createFileObjectStore } from '../../../src/storage/file-object-store.ts';
 import { previewPrune } from '../../../src/upkeep/preview-prune.ts';
@@ -30,11 +30,11 @@ async function oldTable() {
   return { folder, target };
 }
 
-function look(target: string, now = Date.now(), previous?: StoreFacts) {
+function look(target: string, now = Date.now(), previous?: TableFacts) {
   return observe(createFileObjectStore(target), target, settings, now, previous);
 }
 
-describe('the versions of a store', () => {
+describe('the versions of a table', () => {
   it('are counted as a prune would judge them, tags and all, and the bytes are no more than it frees', async () => {
     const { folder, target } = await oldTable();
     for (const version of [5, 20, 21, 40]) {
@@ -66,7 +66,7 @@ describe('the versions of a store', () => {
     expect(fresh.versions).toMatchObject({ count: 9, prunable: 0 });
     const soon = await look(target, now + day, fresh);
     expect(soon.versions?.measuredAt).toBe(now);
-    const due = (facts: StoreFacts, at: number) =>
+    const due = (facts: TableFacts, at: number) =>
       demand(facts, { settings, health: {}, now: at, sweep: 'tails' }).flatMap((one) => (one.due ? one.rule : []));
     const aged = await look(target, now + 7 * day + hour, soon);
     expect(aged.versions?.prunable).toBe(6);

@@ -2,7 +2,7 @@ import { readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from 'vitest';
 import { loadSettings } from '../../../src/config.ts';
-import type { StoreFacts } from '../../../src/fleet/facts.ts';
+import type { TableFacts } from '../../../src/fleet/facts.ts';
 import { observe } from '../../../src/fleet/observe.ts';
 import type { ListOptions } from '../../../src/lance/object-store.ts';
 import { commitWatermark } from '../../../src/lance/watermark.ts';
@@ -13,7 +13,7 @@ import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 const settings = loadSettings({});
 const hour = 3_600_000;
 
-function look(target: string, options: { now?: number; previous?: StoreFacts } = {}) {
+function look(target: string, options: { now?: number; previous?: TableFacts } = {}) {
   return observe(createFileObjectStore(target), target, settings, options.now ?? Date.now(), options.previous);
 }
 
@@ -36,7 +36,7 @@ function removeGeneration(target: string, generation: number): void {
   rmSync(join(folder, name ?? 'none'), { recursive: true });
 }
 
-function onlyShard(facts: StoreFacts) {
+function onlyShard(facts: TableFacts) {
   const [shard] = facts.wal?.shards ?? [];
   if (shard === undefined) throw new Error('no shard was observed');
   return shard;
@@ -51,7 +51,7 @@ async function commit(target: string, shardId: string, generation: number): Prom
   });
 }
 
-describe('the MemWAL of a store', () => {
+describe('the MemWAL of a table', () => {
   it('is counted with the rows, bytes and age of what waits', async () => {
     const started = Date.now();
     const { target } = await walTable(3);

@@ -2,7 +2,7 @@ import { rmSync } from 'node:fs';
 import { connect } from '@lancedb/lancedb';
 import { describe, expect, it } from 'vitest';
 import { loadSettings } from '../../../src/config.ts';
-import type { StoreFacts } from '../../../src/fleet/facts.ts';
+import type { TableFacts } from '../../../src/fleet/facts.ts';
 import { observe } from '../../../src/fleet/observe.ts';
 import { createFileObjectStore } from '../../../src/storage/file-object-store.ts';
 import { countingStore } from '../../fixtures/counting-store.ts';
@@ -14,7 +14,7 @@ const minute = 60_000;
 /** The middle of an hour, a day and more after anything a test writes: tables are old, and no test crosses an hour. */
 const now = (Math.floor(Date.now() / 3_600_000) + 48) * 3_600_000 + 30 * minute;
 
-async function counted(target: string, at: number, previous?: StoreFacts) {
+async function counted(target: string, at: number, previous?: TableFacts) {
   const { store, requests } = countingStore(createFileObjectStore(target));
   const facts = await observe(store, target, settings, at, previous);
   return { facts, requests };
@@ -35,7 +35,7 @@ describe('what an observation costs', () => {
     expect(second.facts).toEqual({ ...first.facts, observedAt: now + minute });
   });
 
-  it('is one listing and one read for a store seen for the first time, and a listing of its versions', async () => {
+  it('is one listing and one read for a table seen for the first time, and a listing of its versions', async () => {
     const { target } = await idleTable();
     const { requests } = await counted(target, now);
     expect(requests.map((request) => request.call)).toEqual(['list', 'get', 'list']);

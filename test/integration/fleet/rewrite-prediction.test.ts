@@ -85,7 +85,7 @@ describe('the prediction of what optimize() rewrites', () => {
   });
 });
 
-describe('the neighbours that the bounded way may rewrite', () => {
+describe('the neighbours that the bounded strategy may rewrite', () => {
   it('are the small fragments beside each other, with sizes from the real manifest', async () => {
     const database = temporaryFolder();
     const table = await createPlainTable(database, 't', rows(0, 20, 0));

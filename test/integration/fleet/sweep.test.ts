@@ -72,7 +72,7 @@ function resultOf(changes: Partial<WorkResult>): WorkResult {
     durationMs: 1,
     versionBefore: version,
     versionAfter: version,
-    way: 'none',
+    strategy: 'none',
   } as const;
   return {
     rewroteNothing: true,
@@ -86,7 +86,7 @@ function resultOf(changes: Partial<WorkResult>): WorkResult {
 }
 
 describe('a sweep over real tables', () => {
-  it('asks for what each store needs, once, and keeps the facts of all', async () => {
+  it('asks for what each table needs, once, and keeps the facts of all', async () => {
     const root = temporaryFolder();
     await createPlainTable(root, 'fragmented', rows(0, 200, 0), 20);
     const bitmap = await createPlainTable(root, 'bitmap', rows(0, 50, 0));
@@ -96,11 +96,11 @@ describe('a sweep over real tables', () => {
     const wal = await createPlainTable(root, 'wal', rows(0, 50, 0));
     await enableWal(wal);
     for (let n = 1; n <= 8; n += 1) await flushGeneration(wal, rows(0, 5, n));
-    const plane = planner(root);
+    const fleet = planner(root);
 
-    const first = await plane.sweep('all');
-    plane.pass(minute);
-    const second = await plane.sweep('all');
+    const first = await fleet.sweep('all');
+    fleet.pass(minute);
+    const second = await fleet.sweep('all');
 
     const asked = first.requested.map(({ task }) => [task.kind, task.target, task.reasons[0]?.split(':')[0]]);
     expect(asked.sort()).toEqual([
@@ -110,7 +110,7 @@ describe('a sweep over real tables', () => {
     ]);
     expect(second.requested).toEqual([]);
     expect([first.failed, second.failed]).toEqual([[], []]);
-    const stored = await plane.lifecycle.listFacts({ limit: 10 });
+    const stored = await fleet.lifecycle.listFacts({ limit: 10 });
     expect(stored.facts.map(({ target }) => target)).toEqual(
       ['fragmented', 'wal', 'bitmap', 'healthy'].map((name) => join(root, `${name}.lance`)),
     );
@@ -122,13 +122,13 @@ describe('a sweep over real tables', () => {
       const table = await createPlainTable(root, name, rows(0, 20, 0));
       await table.createIndex('id', { config: Index.btree(), name: 'id_idx' });
     }
-    const plane = planner(root);
-    await plane.sweep('all');
-    plane.pass(10 * minute);
-    plane.requests.length = 0;
-    const report = await plane.sweep('all');
-    expect(report.stores).toHaveLength(3);
-    expect([...plane.requests].sort()).toEqual(['get', 'get', 'get', 'get', 'get', 'get', 'list']);
+    const fleet = planner(root);
+    await fleet.sweep('all');
+    fleet.pass(10 * minute);
+    fleet.requests.length = 0;
+    const report = await fleet.sweep('all');
+    expect(report.tables).toHaveLength(3);
+    expect([...fleet.requests].sort()).toEqual(['get', 'get', 'get', 'get', 'get', 'get', 'list']);
   });
 
   it('S17: merges small tails with the sweep of the tails, and with any sweep once they are old', async () => {
@@ -149,17 +149,17 @@ describe('a sweep over real tables', () => {
   it('S29: does not ask for a compaction again after one that rewrote nothing at this version', async () => {
     const root = temporaryFolder();
     const table = await createPlainTable(root, 't', rows(0, 200, 0), 20);
-    const plane = planner(root);
-    const compactions = async () => (await plane.sweep('compaction')).requested.map(({ task }) => task);
+    const fleet = planner(root);
+    const compactions = async () => (await fleet.sweep('compaction')).requested.map(({ task }) => task);
 
     const [task] = await compactions();
     expect(task?.kind).toBe('Compact');
-    await finish(plane, task?.id ?? '', { versionAfter: await table.version() });
-    plane.pass(minute);
+    await finish(fleet, task?.id ?? '', { versionAfter: await table.version() });
+    fleet.pass(minute);
     expect((await compactions()).map(({ kind }) => kind)).toEqual(['IndexId']);
 
     await table.add([{ id: 'new', n: 1, payload: 'x' }] as never);
-    plane.pass(minute);
+    fleet.pass(minute);
     expect((await compactions()).map(({ kind }) => kind)).toEqual(['Compact']);
   });
 
@@ -167,50 +167,50 @@ describe('a sweep over real tables', () => {
     const root = temporaryFolder();
     await createPlainTable(root, 'a', rows(0, 20, 0));
     await createPlainTable(root, 'b', rows(0, 20, 0));
-    const plane = planner(root);
-    await plane.sweep('all');
+    const fleet = planner(root);
+    await fleet.sweep('all');
     rmSync(join(root, 'a.lance', '_versions'), { recursive: true });
-    plane.pass(minute);
+    fleet.pass(minute);
 
-    const report = await plane.sweep('all');
+    const report = await fleet.sweep('all');
 
     const damaged = join(root, 'a.lance');
-    expect(report.stores.map(({ target }) => target)).toEqual([join(root, 'b.lance')]);
+    expect(report.tables.map(({ target }) => target)).toEqual([join(root, 'b.lance')]);
     expect(report.failed).toEqual([{ target: damaged, error: expect.objectContaining({ code: 'TABLE_NOT_FOUND' }) }]);
-    const kept = fromStored(await plane.lifecycle.getFacts(damaged));
-    expect(kept).toMatchObject({ rows: 20, error: { code: 'TABLE_NOT_FOUND' }, observedAt: plane.clock.now() });
-    expect(kept?.numbersFrom).toBe(plane.clock.now() - minute);
+    const kept = fromStored(await fleet.lifecycle.getFacts(damaged));
+    expect(kept).toMatchObject({ rows: 20, error: { code: 'TABLE_NOT_FOUND' }, observedAt: fleet.clock.now() });
+    expect(kept?.numbersFrom).toBe(fleet.clock.now() - minute);
   });
 });
 
 describe('an explanation', () => {
-  it('has the verdicts and the plan of the sweep, answers why nothing runs, and writes nothing', async () => {
+  it('has the results and the plan of the sweep, answers why nothing runs, and writes nothing', async () => {
     const root = temporaryFolder();
     await createPlainTable(root, 't', rows(0, 200, 0), 20);
-    const plane = planner(root);
+    const fleet = planner(root);
     const target = join(root, 't.lance');
     const { store, requests } = countingStore(createFileObjectStore(target));
-    const options = { target, lifecycle: plane.lifecycle, settings, clock: plane.clock };
+    const options = { target, lifecycle: fleet.lifecycle, settings, clock: fleet.clock };
 
     const before = await explain({ ...options, store });
     expect(before.plan.map(({ kind }) => kind)).toEqual(['Compact']);
-    expect(before.because).toEqual([
+    expect(before.reasons).toEqual([
       'Compact is due and not asked for yet: 20 fragments can be compacted (due from 16).',
       'IndexId is due, and comes with another task: There is no index on the key column id.',
     ]);
-    expect(await plane.lifecycle.getFacts(target)).toBeUndefined();
+    expect(await fleet.lifecycle.getFacts(target)).toBeUndefined();
     expect(requests.map(({ call }) => call).filter((call) => call === 'putIfAbsent' || call === 'delete')).toEqual([]);
 
-    const { requested } = await plane.sweep('all');
+    const { requested } = await fleet.sweep('all');
     expect(requested.map(({ task }) => task.kind)).toEqual(before.plan.map(({ kind }) => kind));
     const taskId = requested[0]?.taskId ?? '';
-    const ready = `Compact ${taskId} is queued and starts as soon as its lane has room.`;
-    expect((await explain({ ...options, store })).because[0]).toBe(ready);
+    const ready = `Compact ${taskId} is queued and starts as soon as its queue has room.`;
+    expect((await explain({ ...options, store })).reasons[0]).toBe(ready);
 
-    await plane.lifecycle.claim({ taskId, claimId: 'c', holder: 'test' });
-    const facts = fromStored(await plane.lifecycle.getFacts(target));
+    await fleet.lifecycle.claim({ taskId, claimId: 'c', holder: 'test' });
+    const facts = fromStored(await fleet.lifecycle.getFacts(target));
     const stored = await explainStored({ ...options, facts });
-    expect(stored.because[0]).toBe(`Compact ${taskId} is running for 0 s (attempt 1).`);
+    expect(stored.reasons[0]).toBe(`Compact ${taskId} is running for 0 s (attempt 1).`);
     expect(stored).toMatchObject({ facts: { target }, attention: false });
   });
 });

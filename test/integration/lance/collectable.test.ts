@@ -32,7 +32,7 @@ async function merged(target: string, shardId: string, generation: number, catch
   });
 }
 
-/** Makes every version that is there now as old as `age`, as the store dates it. */
+/** Makes every version that is there now as old as `age`, as the table dates it. */
 async function age(target: string, milliseconds: number) {
   const at = new Date(Date.now() - milliseconds);
   for await (const { key } of listManifests(createFileObjectStore(target))) utimesSync(join(target, key), at, at);

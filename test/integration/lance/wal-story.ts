@@ -90,7 +90,7 @@ export async function shard(story: WalStory): Promise<ShardManifest> {
   return manifest;
 }
 
-/** The store of the story, but `act` runs right before each manifest is put: too late for the commit to see what it does. */
+/** The table of the story, but `act` runs right before each manifest is put: too late for the commit to see what it does. */
 export function beforeManifest(story: WalStory, act: () => Promise<void>): ObjectStore {
   return {
     ...story.store,

@@ -42,7 +42,7 @@ test('a folder with a backslash in its name is maintained like any other', async
   const words = ['run', `${folder}/db`, '--ledger', `${folder}/ledger.sqlite`];
   const { code, report } = await commandJson<RunReport>(words);
   expect({ code, unreadable: report.unreadable }).toEqual({ code: 0, unreadable: [] });
-  expect(report.stores).toMatchObject([{ fragments: 1 }, { fragments: 1, keyIndex: { kind: 'BTree' } }]);
+  expect(report.tables).toMatchObject([{ fragments: 1 }, { fragments: 1, keyIndex: { kind: 'BTree' } }]);
 });
 
 test('work that failed and has to wait is reported by the next run, and does not end with 0 as if nothing were due', async () => {
@@ -53,7 +53,7 @@ test('work that failed and has to wait is reported by the next run, and does not
   table.close();
   const words = ['run', `${folder}/db`, '--ledger', `${folder}/ledger.sqlite`];
   const failedId = await failOnce(`${folder}/ledger.sqlite`, 'MergeWal', `${folder}/db/store.lance`);
-  // Nothing nudges a task that waits for another one, so that it is only known from the ledger.
+  // Nothing wake-ups a task that waits for another one, so that it is only known from the ledger.
   await startCommand(['send', 'Compact', `${folder}/db/store.lance`, '--depends-on', failedId, ...words.slice(2)])
     .ended;
   const { code, report } = await commandJson<RunReport>(words, { INDEX_AFTER_COMPACTION: 'false' });
@@ -81,8 +81,8 @@ test('a permanent failure is shown as one by status, and not asked for again bef
   const second = await commandJson<RunReport>(['run', `${folder}/db`, ...ledger]);
   expect(merges(second.report)).toEqual([]);
   const status = await commandJson<StatusReport>(['status', `${folder}/db`, ...ledger]);
-  expect(status.report.stores).toMatchObject([{ attention: true }]);
-  expect(status.report.stores[0]?.because.join(' ')).toContain('DUPLICATE_KEYS');
+  expect(status.report.tables).toMatchObject([{ attention: true }]);
+  expect(status.report.tables[0]?.reasons.join(' ')).toContain('DUPLICATE_KEYS');
   expect(status.code).toBe(3);
 
   await table.delete("id = 'key-000001'");

@@ -6,7 +6,7 @@ import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 
 const withoutBuild = { INDEX_BEFORE_MERGE: 'false' };
 
-/** A store that waits for a merge and has no index on its key. */
+/** A table that waits for a merge and has no index on its key. */
 async function storeWithoutIndex(base: number) {
   const folder = temporaryFolder();
   const table = await createPlainTable(`${folder}/db`, 'store', rows(0, base, 0));

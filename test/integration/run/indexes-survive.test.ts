@@ -23,15 +23,15 @@ const ROWS_EACH = 80;
 const KINDS = Object.keys(VECTOR_INDEXES) as VectorIndex[];
 
 async function runOnce(folder: string, settings: Record<string, string>): Promise<RunReport> {
-  const plane = await openUpkeep({
+  const upkeep = await openUpkeep({
     roots: [`${folder}/db`],
     ledgerFile: `${folder}/ledger.sqlite`,
     settings: loadSettings(settings),
   });
   try {
-    return await plane.run({ once: true, signal: new AbortController().signal });
+    return await upkeep.run({ once: true, signal: new AbortController().signal });
   } finally {
-    await plane.close();
+    await upkeep.close();
   }
 }
 
@@ -74,7 +74,7 @@ describe.each(KINDS)(
       const after = await headOf(target);
       const compactions = report.tasks.filter(({ kind }) => kind === 'Compact');
       expect(report.tasks.filter(({ state }) => state !== 'done')).toEqual([]);
-      expect(compactions.map(({ result }) => result?.compaction?.way)).toEqual(['bounded']);
+      expect(compactions.map(({ result }) => result?.compaction?.strategy)).toEqual(['bounded']);
       expect(after.fragments.length).toBe(3);
       expect(await indexesBehind(target)).toEqual([]);
       expect(holdIn(after)).toBeUndefined();
@@ -110,7 +110,7 @@ describe.each(KINDS)(
       const after = await headOf(target);
       const compactions = report.tasks.filter(({ kind }) => kind === 'Compact');
       expect(report.tasks.filter(({ state }) => state !== 'done')).toEqual([]);
-      expect(compactions.map(({ result }) => result?.compaction?.way)).toEqual(['bounded']);
+      expect(compactions.map(({ result }) => result?.compaction?.strategy)).toEqual(['bounded']);
       expect(holdIn(after)).toBeUndefined();
       const [shardId, watermark] = [...(after.memWal?.compacted ?? [])][0] ?? [];
       expect(watermark).toBe(1);

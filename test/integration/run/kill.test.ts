@@ -67,7 +67,7 @@ test('runners killed 50 times at random moments, then one quiet run, end in the 
   const wanted = sorted(await readRows(`${quiet}/store.lance`, { lsm: false }));
   for (const root of killed) {
     const after = await quietRun(root);
-    expect(withoutItsWay(after)).toEqual(withoutItsWay(undisturbed));
+    expect(withoutItsStrategy(after)).toEqual(withoutItsStrategy(undisturbed));
     for (const one of [after, undisturbed]) {
       expect(one).toMatchObject({
         keyIndex: { kind: 'BTree', uncoveredFragments: 0 },
@@ -84,7 +84,7 @@ test('runners killed 50 times at random moments, then one quiet run, end in the 
 }, 600_000);
 
 /** What does not depend on how many commits it took to get there, and when. */
-function withoutItsWay(report: InspectReport) {
+function withoutItsStrategy(report: InspectReport) {
   const way = { target: '', version: 0, bytes: 0, fragments: 0, smallFragments: 0, keyIndex: null };
   return { ...report, ...way, versions: { ...report.versions, count: 0, countedAt: '', oldest: '' } };
 }

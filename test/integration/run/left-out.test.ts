@@ -44,8 +44,8 @@ test('tables of directory namespaces, nested ones too, are compacted, indexed an
 
   expect(code).toBe(0);
   const names = readdirSync(`${folder}/db`).filter((name) => name.includes('$'));
-  expect(report.stores.map(({ target }) => target)).toEqual(names.sort().map((name) => `${folder}/db/${name}`));
-  for (const { target } of report.stores) {
+  expect(report.tables.map(({ target }) => target)).toEqual(names.sort().map((name) => `${folder}/db/${name}`));
+  for (const { target } of report.tables) {
     expect(await inspect(target)).toMatchObject({
       rows: 21,
       keyIndex: { kind: 'BTree', unindexedRows: 0 },
@@ -81,7 +81,7 @@ test('whatever looks like a table and is left out is named by run and status, wi
     [...found].map(({ target, error }) => [error.code, target, error.message]).sort();
   const expected = leftOut.map(([target, why]) => ['TABLE_LEFT_OUT', target, expect.stringContaining(why)]);
   expect(code).toBe(0);
-  expect(report.stores.map(({ target }) => target)).toEqual([`${db}/fine.lance`]);
+  expect(report.tables.map(({ target }) => target)).toEqual([`${db}/fine.lance`]);
   expect(named(report.leftOut)).toEqual(expected);
   expect(named((await status()).report.leftOut)).toEqual(expected);
   for (const screen of await screens()) for (const [target] of leftOut) expect(screen).toContain(`left out ${target}`);

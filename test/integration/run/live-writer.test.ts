@@ -23,21 +23,21 @@ function drainedBy(tasks: readonly TaskReport[]): number {
   return tasks.reduce((sum, task) => sum + (task.result?.metrics.merge_wal_entries_drained ?? 0), 0);
 }
 
-/** Looks into the ledger of the watching plane after each merge, until enough was merged, and enough of that removed again. */
+/** Looks into the ledger of the watching runner after each merge, until enough was merged, and enough of that removed again. */
 async function enoughMerged(ledgerFile: string, watch: Running): Promise<void> {
-  const plane = await openUpkeep({ roots: [], ledgerFile, settings: loadSettings({}) });
+  const upkeep = await openUpkeep({ roots: [], ledgerFile, settings: loadSettings({}) });
   try {
     for (let merges = ENOUGH.merges; ; merges += 1) {
       await watch.saysOften('done     MergeWal', merges);
-      const { tasks } = await plane.history({ limit: 1000 });
+      const { tasks } = await upkeep.history({ limit: 1000 });
       if (drainedBy(tasks) >= ENOUGH.drained || watch.child.exitCode !== null) return;
     }
   } finally {
-    await plane.close();
+    await upkeep.close();
   }
 }
 
-test('while a writer upserts and closes generations, the watching plane keeps merging; nobody sees an error or a wrong row', async () => {
+test('while a writer upserts and closes generations, the watching runner keeps merging; nobody sees an error or a wrong row', async () => {
   const folder = temporaryFolder();
   const target = `${folder}/db/live.lance`;
   const ledger = `${folder}/ledger.sqlite`;

@@ -31,7 +31,7 @@ async function indexedStore() {
     target,
     inspect: async () => (await commandJson<InspectReport>(['inspect', target, ...ledger])).report,
     run: () => commandJson<RunReport>(['run', `${folder}/db`, ...ledger]),
-    status: async () => (await commandJson<StatusReport>(['status', ...ledger])).report.stores[0],
+    status: async () => (await commandJson<StatusReport>(['status', ...ledger])).report.tables[0],
     send: (kind: string) => commandJson<SendReport>(['send', kind, target, '--wait', ...ledger]),
     screen: async () => (await startCommand(['inspect', target, ...ledger]).ended).stdout,
   };
@@ -125,7 +125,7 @@ test.each(['Bitmap', 'Inverted'])(
     // Its parameters are known to its maker alone, and a compaction would drop it: it stays as it is, and says so.
     expect(await other()).toMatchObject({ kind, filesMissing: true });
     const sentence = expect.stringContaining('INDEX_FILES_MISSING: The index other_idx');
-    expect(await store.status()).toMatchObject({ attention: true, because: expect.arrayContaining([sentence]) });
+    expect(await store.status()).toMatchObject({ attention: true, reasons: expect.arrayContaining([sentence]) });
   },
 );
 

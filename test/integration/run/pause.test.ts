@@ -14,12 +14,12 @@ test('on a paused table nothing begins until it is resumed, while the table besi
 
   const first = await commandJson<RunReport>(['run', `${folder}/db`, ...ledger]);
   const fragmentsOf = (report: RunReport, name: string) =>
-    report.stores.find(({ target }) => target.endsWith(`/${name}.lance`))?.fragments;
+    report.tables.find(({ target }) => target.endsWith(`/${name}.lance`))?.fragments;
   expect([fragmentsOf(first.report, 'held'), fragmentsOf(first.report, 'free')]).toEqual([20, 1]);
   const { report: status } = await commandJson<StatusReport>(['status', `${folder}/db`, ...ledger]);
   expect(status.pauses).toMatchObject([{ scope: held, by: 'ana', reason: 'a restore' }]);
-  const sentences = status.stores.find(({ target }) => target === held)?.because.join(' ');
-  expect(sentences).toMatch(/This table is paused since .+ by ana: a restore/);
+  const messages = status.tables.find(({ target }) => target === held)?.reasons.join(' ');
+  expect(messages).toMatch(/This table is paused since .+ by ana: a restore/);
 
   const waiting = await startCommand(['send', 'Compact', held, '--wait', ...ledger]).ended;
   expect(waiting.code).toBe(75);

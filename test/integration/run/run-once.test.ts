@@ -53,7 +53,7 @@ test('20 fragments and 12 generations from two writer processes in turn end comp
   }
 
   const second = await commandJson<RunReport>(['run', `${folder}/db`, '--once', '--ledger', ledger]);
-  expect(second).toMatchObject({ code: 0, report: { tasks: [], stores: [{ version: after.version }] } });
+  expect(second).toMatchObject({ code: 0, report: { tasks: [], tables: [{ version: after.version }] } });
 });
 
 test('the same holds for rows with vectors, lists, structs, zoned timestamps, decimals, binary, nulls and changing dictionaries', async () => {
@@ -86,5 +86,5 @@ test('the same holds for rows with vectors, lists, structs, zoned timestamps, de
   expect(after).toMatchObject({ keyIndex: { kind: 'BTree', unindexedRows: 0 }, wal: { shards: [{ watermark: 12 }] } });
   expect(after.fragments).toBeLessThan(20);
   const second = await commandJson<RunReport>(['run', `${folder}/db`, '--once', '--ledger', ledger]);
-  expect(second).toMatchObject({ code: 0, report: { tasks: [], stores: [{ version: after.version }] } });
+  expect(second).toMatchObject({ code: 0, report: { tasks: [], tables: [{ version: after.version }] } });
 });

@@ -9,7 +9,7 @@ test('a run that watches a root ends with the sweep that finds another ledger’
   (await createPlainTable(`${folder}/db`, 'store', rows(0, 20, 0), 2)).close();
   const words = ['run', `${folder}/db`, '--watch', '--ledger', `${folder}/ledger.sqlite`];
   const run = startCommand(words, { COMPACTION_INTERVAL: '1' });
-  await run.says('compaction: 1 stores read');
+  await run.says('compaction: 1 tables read');
   const file = `${folder}/db/_lance_upkeep/owner.json`;
   const marker = JSON.parse(readFileSync(file, 'utf8')) as object;
   writeFileSync(file, JSON.stringify({ ...marker, ledgerId: 'another', ledger: '/data/another.sqlite' }));

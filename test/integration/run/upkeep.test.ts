@@ -19,14 +19,14 @@ import {
 } from '../../fixtures/tables.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 
-/** Runs the embedded plane on a folder until nothing is runnable. */
+/** Runs the embedded product on a folder until nothing is runnable. */
 async function maintain(folder: string, environment: Record<string, string>): Promise<RunReport> {
   const settings = loadSettings(environment);
-  const plane = await openUpkeep({ roots: [`${folder}/db`], ledgerFile: `${folder}/ledger.sqlite`, settings });
+  const upkeep = await openUpkeep({ roots: [`${folder}/db`], ledgerFile: `${folder}/ledger.sqlite`, settings });
   try {
-    return await plane.run({ once: true, signal: new AbortController().signal });
+    return await upkeep.run({ once: true, signal: new AbortController().signal });
   } finally {
-    await plane.close();
+    await upkeep.close();
   }
 }
 
@@ -59,7 +59,7 @@ test('after 40 merges with index upkeep the fragments are compacted, the BTree c
     await flushGeneration(table, layer);
     const report = await maintain(folder, { GENERATION_RETENTION: '0', MIN_FRAGMENTS: '4' });
     expect(report.tasks.filter((task) => task.state !== 'done')).toEqual([]);
-    const [store] = report.stores;
+    const [store] = report.tables;
     fragments = Math.max(fragments, store?.fragments ?? 0);
     commits = store?.version ?? 0;
     expect(store).toMatchObject({
@@ -83,14 +83,14 @@ test('a shard whose writer is gone for good is merged to empty with nothing conf
   await flushGeneration(table, [row(3, 1)]);
   table.close();
   const merged = await maintain(folder, {});
-  expect(merged.stores).toMatchObject([{ wal: { shards: [{ watermark: 1, pendingGenerations: 0 }] } }]);
+  expect(merged.tables).toMatchObject([{ wal: { shards: [{ watermark: 1, pendingGenerations: 0 }] } }]);
   // An hour later, which here is a retention of nothing.
   await maintain(folder, { GENERATION_RETENTION: '0' });
   expect(await shardsOf(target)).toEqual([{ listed: [], directories: [] }]);
   expect((await readRows(target, { lsm: true })).get('key-000003')).toMatchObject({ n: 1n });
 });
 
-test('20 shards of one store are merged by one committer at a time, without a single conflict', async () => {
+test('20 shards of one table are merged by one committer at a time, without a single conflict', async () => {
   const folder = temporaryFolder();
   const target = `${folder}/db/store.lance`;
   const table = await createPlainTable(`${folder}/db`, 'store', rows(0, 200, 0));
@@ -101,9 +101,9 @@ test('20 shards of one store are merged by one committer at a time, without a si
   const report = await maintain(folder, {});
   expect(report.tasks.filter((task) => task.attempts !== 1 || task.error !== null)).toEqual([]);
   expect(
-    report.stores[0]?.wal?.shards.filter((shard) => shard.watermark !== 2 || shard.pendingGenerations > 0),
+    report.tables[0]?.wal?.shards.filter((shard) => shard.watermark !== 2 || shard.pendingGenerations > 0),
   ).toEqual([]);
-  expect(report.stores[0]?.wal?.shards).toHaveLength(20);
+  expect(report.tables[0]?.wal?.shards).toHaveLength(20);
   expect(sorted(await readRows(target, { lsm: false }))).toEqual(sorted(expectedRows(rows(0, 200, 0), ...layers)));
 });
 
@@ -132,7 +132,7 @@ test('two runners on one ledger share the work, and every merge is done once', a
   expect(again.tasks).toEqual([]);
 });
 
-test('a store that cannot shrink is not compacted again while its version is the same', async () => {
+test('a table that cannot shrink is not compacted again while its version is the same', async () => {
   const folder = temporaryFolder();
   const table = await createPlainTable(`${folder}/db`, 'store', rows(0, 100, 0), 10);
   await (await connect(`${folder}/db`)).openTable('store');
@@ -141,7 +141,7 @@ test('a store that cannot shrink is not compacted again while its version is the
   expect(first.tasks.map((task) => task.kind)).toContain('Compact');
   const second = await maintain(folder, { MIN_FRAGMENTS: '1' });
   expect(second.tasks).toEqual([]);
-  expect(second.stores[0]?.version).toBe(first.stores[0]?.version);
+  expect(second.tables[0]?.version).toBe(first.tables[0]?.version);
 });
 
 test('a table that was dropped leaves the status with the next run, and its history stays', async () => {
@@ -151,10 +151,10 @@ test('a table that was dropped leaves the status with the next run, and its hist
   await (await connect(`${folder}/db`)).dropTable('dropped');
   await maintain(folder, {});
   const settings = loadSettings({});
-  const plane = await openUpkeep({ roots: [`${folder}/db`], ledgerFile: `${folder}/ledger.sqlite`, settings });
-  const status = await plane.status();
-  const history = await plane.history({ limit: 100 });
-  await plane.close();
-  expect(status.stores.map(({ target }) => target)).toEqual([`${folder}/db/kept.lance`]);
+  const upkeep = await openUpkeep({ roots: [`${folder}/db`], ledgerFile: `${folder}/ledger.sqlite`, settings });
+  const status = await upkeep.status();
+  const history = await upkeep.history({ limit: 100 });
+  await upkeep.close();
+  expect(status.tables.map(({ target }) => target)).toEqual([`${folder}/db/kept.lance`]);
   expect(history.tasks.some(({ target }) => target.endsWith('dropped.lance'))).toBe(true);
 });

@@ -37,8 +37,8 @@ describe.each(Object.entries(tables))('a table %s', (_name, table) => {
     const status = await commandJson<StatusReport>(['status', ...ledger]);
 
     expect(report.tasks.map(({ kind, state }) => [kind, state])).toEqual([['Compact', 'done']]);
-    expect(report.stores).toMatchObject([{ target, fragments: 1, keyIndex: null }]);
-    expect([code, status.code, status.report.stores[0]?.because]).toEqual([
+    expect(report.tables).toMatchObject([{ target, fragments: 1, keyIndex: null }]);
+    expect([code, status.code, status.report.tables[0]?.reasons]).toEqual([
       0,
       0,
       ['Nothing is due and no task is open.'],

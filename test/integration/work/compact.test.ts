@@ -50,13 +50,13 @@ describe('compacting with optimize', () => {
     const target = `${folder}/store.lance`;
     await createPlainTable(folder, 'store', rows(0, 200, 0), 20);
     const result = await compact(attemptOn(target), workDependencies());
-    expect(result.compaction).toMatchObject({ way: 'optimize', fragmentsRemoved: 20, fragmentsAdded: 1 });
+    expect(result.compaction).toMatchObject({ strategy: 'optimize', fragmentsRemoved: 20, fragmentsAdded: 1 });
     expect(sorted(await readRows(target, { lsm: false }))).toEqual(sorted(expectedRows(rows(0, 200, 0))));
     const version = (await headOf(target)).version;
     const again = await compact(attemptOn(target), workDependencies());
     expect(again).toMatchObject({
       rewroteNothing: true,
-      compaction: { way: 'none', fragmentsAdded: 0, fragmentsRemoved: 0 },
+      compaction: { strategy: 'none', fragmentsAdded: 0, fragmentsRemoved: 0 },
     });
     expect((await headOf(target)).version).toBe(version);
   });
@@ -98,7 +98,7 @@ describe('compacting within a byte limit', () => {
     const before = await headOf(target);
     const content = sorted(await readRows(target, { lsm: false }));
     const result = await compact(attemptOn(target), workDependencies(limits));
-    expect(result.compaction).toMatchObject({ way: 'bounded', fragmentsRemoved: 40 });
+    expect(result.compaction).toMatchObject({ strategy: 'bounded', fragmentsRemoved: 40 });
     expect(result.compaction?.bytesWritten).toBeLessThan((before.dataBytes as number) * 1.3);
     expect((await headOf(target)).fragments.length).toBeLessThan(10);
     expect(sorted(await readRows(target, { lsm: false }))).toEqual(content);
@@ -116,7 +116,7 @@ describe('compacting within a byte limit', () => {
     const first = (await headOf(target)).fragments[0]?.bytes as number;
     const dependencies = workDependencies({ compactMaxBytes: first * 40 });
     const result = await compact(attemptOn(target), dependencies);
-    expect(result.compaction).toMatchObject({ way: 'bounded', fragmentsRemoved: 1000, fragmentsAdded: 32 });
+    expect(result.compaction).toMatchObject({ strategy: 'bounded', fragmentsRemoved: 1000, fragmentsAdded: 32 });
     let passes = 1;
     while (!(await compact(attemptOn(target), dependencies)).rewroteNothing) passes += 1;
     expect(passes).toBeLessThan(5);
@@ -171,14 +171,14 @@ describe('the key index task', () => {
     const table = await createPlainTable(folder, 'store', rows(0, 3000, 0));
     const built = await indexId(attemptOn(target), workDependencies());
     expect(built.proof).toMatchObject({
-      way: 'build',
+      strategy: 'build',
       keyIndex: { kind: 'BTree', uncoveredFragments: 0, unindexedRows: 0 },
     });
     await table.checkoutLatest();
     const { plainTable } = await import('../../fixtures/tables.ts');
     await table.add(plainTable(rows(3000, 3010, 0)) as never);
     const extended = await indexId(attemptOn(target), workDependencies());
-    expect(extended.proof).toMatchObject({ way: 'build', keyIndex: { uncoveredFragments: 0, unindexedRows: 0 } });
+    expect(extended.proof).toMatchObject({ strategy: 'build', keyIndex: { uncoveredFragments: 0, unindexedRows: 0 } });
     const version = (await headOf(target)).version;
     expect((await indexId(attemptOn(target), workDependencies())).rewroteNothing).toBe(true);
     expect((await headOf(target)).version).toBe(version);

@@ -49,7 +49,7 @@ test('a compaction goes on without the files of the key index, which IndexId bui
 
 test.each([
   ['optimize()', {}],
-  ['the bounded way', { compactMaxBytes: 20_000 }],
+  ['the bounded strategy', { compactMaxBytes: 20_000 }],
 ])('an index that is lost in the middle of a compaction ends it as failed (%s)', async (_, settings) => {
   const { target, folderOf } = await searchTable();
   const lost = await folderOf('text_idx');

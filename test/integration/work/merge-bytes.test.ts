@@ -36,7 +36,7 @@ const fixed = (length: number) => fc.uint8Array({ minLength: length, maxLength: 
 const item = (type: DataType) => new arrow.Field('item', type, true);
 const { Dictionary, Int8, Int16, Int32, Uint8 } = arrow;
 
-/** Every type that LanceDB stores and a merge takes. */
+/** Every type that LanceDB tables and a merge takes. */
 const types: readonly (readonly [string, DataType, fc.Arbitrary<unknown>])[] = [
   ['null', new arrow.Null(), fc.constant(null)],
   ['bool', new arrow.Bool(), fc.boolean()],
@@ -203,7 +203,7 @@ test.each([
   ['arrow.uuid', new arrow.FixedSizeBinary(16), new Uint8Array(16).fill(7)],
   ['lance.bfloat16', new arrow.FixedSizeBinary(2), new Uint8Array([1, 2])],
   ['acme.unheard-of', new arrow.Utf8(), '\ufeffx'],
-])('an extension type that LanceDB stores as it is, %s, keeps its bytes and its name', async (name, type, value) => {
+])('an extension type that LanceDB tables as it is, %s, keeps its bytes and its name', async (name, type, value) => {
   const metadata = new Map([['ARROW:extension:name', name]]);
   const tables = [
     tableOf(type, ['a', 'b'], [value, null], metadata),

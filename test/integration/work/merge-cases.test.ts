@@ -24,7 +24,7 @@ import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 import { attemptOn, workDependencies } from '../../fixtures/work.ts';
 
 /** 100 base rows and one generation for each layer. */
-async function storeWith(layers: readonly (readonly ReturnType<typeof row>[])[], fragments = 1) {
+async function tableWith(layers: readonly (readonly ReturnType<typeof row>[])[], fragments = 1) {
   const folder = temporaryFolder();
   const table = await createPlainTable(folder, 'store', rows(0, 100, 0), fragments);
   await enableWal(table);
@@ -34,7 +34,7 @@ async function storeWith(layers: readonly (readonly ReturnType<typeof row>[])[],
 
 describe('what a merge leaves in the base table', () => {
   test('a tombstone deletes its key, a row written after it brings the key back, and one for an unknown key does nothing', async () => {
-    const { target } = await storeWith([
+    const { target } = await tableWith([
       [row(1, 1), row(2, 1), row(500, 1)],
       [row(1, 2), row(2, 2), row(501, 2)],
       [row(2, 3)],
@@ -59,7 +59,7 @@ describe('what a merge leaves in the base table', () => {
     const layers = [rows(90, 110, 1), rows(95, 130, 2)];
     const expected = sorted(expectedRows(rows(0, 100, 0), ...layers));
     for (let diesAt = 1; diesAt <= 5; diesAt += 1) {
-      const { target } = await storeWith(layers, 2);
+      const { target } = await tableWith(layers, 2);
       const dependencies = workDependencies({ generationRetentionMs: 0 });
       const attempt = attemptOn(target, {
         onFence: (count) => {
@@ -77,7 +77,7 @@ describe('what a merge leaves in the base table', () => {
   });
 
   test('a second merger that planned from an older watermark stops before any commit', async () => {
-    const { target } = await storeWith([[row(1, 1), row(700, 1)], [row(1, 2)]]);
+    const { target } = await tableWith([[row(1, 1), row(700, 1)], [row(1, 2)]]);
     let version = 0;
     const late = attemptOn(target, {
       // The first commit is the index, the second the merge: the other merger comes between.
@@ -97,7 +97,7 @@ describe('what a merge leaves in the base table', () => {
   });
 
   test('generations that are flushed while a merge runs stay listed, and the writer is neither fenced nor stopped', async () => {
-    const { target, table } = await storeWith([[row(1, 1)], [row(1, 2)]]);
+    const { target, table } = await tableWith([[row(1, 1)], [row(1, 2)]]);
     const epoch = (await shardOf(target)).writerEpoch;
     const attempt = attemptOn(target, { onFence: (count) => flushGeneration(table, [row(800 + count, count)]) });
     await mergeWal(attempt, workDependencies());
@@ -114,7 +114,7 @@ describe('what a merge leaves in the base table', () => {
 
 describe('the key index before a merge', () => {
   test('a bitmap under the name of the key index is replaced by the BTree, once, before the merge', async () => {
-    const { target, table } = await storeWith([[row(1, 1)], [row(2, 1)]]);
+    const { target, table } = await tableWith([[row(1, 1)], [row(2, 1)]]);
     await table.createIndex('id', { config: Index.bitmap(), name: 'id_idx' });
     const first = await mergeWal(attemptOn(target), workDependencies({ mergeMaxGenerations: 1 }));
     expect(first.metrics.merge_wal_index_built).toBe(1);
@@ -126,7 +126,7 @@ describe('the key index before a merge', () => {
   });
 
   test('without INDEX_BEFORE_MERGE a merge that would join the whole base table is refused and nothing is written', async () => {
-    const { target } = await storeWith([[row(1, 1)]]);
+    const { target } = await tableWith([[row(1, 1)]]);
     const version = (await headOf(target)).version;
     const refused = mergeWal(attemptOn(target), workDependencies({ indexBeforeMerge: false }));
     await expect(refused).rejects.toMatchObject({ code: 'KEY_INDEX_MISSING' });
@@ -134,7 +134,7 @@ describe('the key index before a merge', () => {
   });
 
   test('an index of the usual name on another column is left alone', async () => {
-    const { target, table } = await storeWith([[row(1, 1)]]);
+    const { target, table } = await tableWith([[row(1, 1)]]);
     await table.createIndex('n', { config: Index.bitmap(), name: 'id_idx' });
     await mergeWal(attemptOn(target), workDependencies());
     const manifest = await headOf(target);
@@ -195,14 +195,14 @@ describe('what a merge refuses', () => {
   }
 
   test('a generation whose directory is gone', async () => {
-    const { target } = await storeWith([[row(1, 1)]]);
+    const { target } = await tableWith([[row(1, 1)]]);
     const shard = await shardOf(target);
     rmSync(`${target}/_mem_wal/${shard.shardId}/${shard.generations[0]?.path}`, { recursive: true });
     expect(await refusal(target)).toMatchObject({ code: 'GENERATION_MISSING', disposition: 'permanent' });
   });
 
   test('a key that stands twice in the base table, with and without an index', async () => {
-    const { target, table } = await storeWith([[row(1, 1)]]);
+    const { target, table } = await tableWith([[row(1, 1)]]);
     await table.add(plainTable([row(1, 5)]) as never);
     expect(await refusal(target)).toMatchObject({ code: 'DUPLICATE_KEYS', disposition: 'permanent' });
     await table.createIndex('id', { config: Index.btree(), name: 'id_idx' });
@@ -210,7 +210,7 @@ describe('what a merge refuses', () => {
   });
 
   test('a column of a generation that the base table has lost', async () => {
-    const { target, table } = await storeWith([[row(1, 1)]]);
+    const { target, table } = await tableWith([[row(1, 1)]]);
     await table.dropColumns(['payload']);
     expect(await refusal(target)).toMatchObject({
       code: 'SCHEMA_COLUMN_UNKNOWN',
@@ -219,7 +219,7 @@ describe('what a merge refuses', () => {
   });
 
   test('a generation larger than every limit goes alone, and a byte budget ends the pass before the one that exceeds it', async () => {
-    const { target } = await storeWith([rows(0, 50, 1), rows(0, 50, 2), rows(0, 50, 3)]);
+    const { target } = await tableWith([rows(0, 50, 1), rows(0, 50, 2), rows(0, 50, 3)]);
     const shard = await shardOf(target);
     const size = shard.generations[0]?.inMemoryBytes as number;
     expect(size).toBeGreaterThan(0);
@@ -231,7 +231,7 @@ describe('what a merge refuses', () => {
 });
 
 test('the scratch clones are gone after a merge, after a failed one too, and what a killed one left goes with the next', async () => {
-  const { folder, target } = await storeWith([[row(1, 1)]]);
+  const { folder, target } = await tableWith([[row(1, 1)]]);
   const { scratchUri } = await import('../../../src/work/scratch.ts');
   const scratch = await connect(scratchUri(target));
   await scratch.createTable('left-by-a-killed-process', [{ id: 'a' }]);

@@ -142,7 +142,7 @@ test('a large text key is merged without a BTree, and asking for one is refused 
   await expect(refused).rejects.toMatchObject({ code: 'KEY_TYPE_UNSUPPORTED', disposition: 'permanent' });
 });
 
-describe('a store that asks to slow down', () => {
+describe('a table that asks to slow down', () => {
   const calls = ['schema', 'query', 'countRows', 'checkoutLatest'] as const;
   test.each(calls)('while the base table answers %s() makes the merge wait, whatever the step', async (call) => {
     const folder = temporaryFolder();

@@ -10,7 +10,7 @@ describe('the metrics', () => {
     expect(metricNamespace(undefined)).toBe('LanceUpkeep');
   });
 
-  it('are embedded metric format: dimensions of the kind, the store only as a property', () => {
+  it('are embedded metric format: dimensions of the kind, the table only as a property', () => {
     metrics.put(
       { kind: 'Compact', outcome: 'done' },
       { Tasks: 1, DurationMs: 5, bytes_read: 7 },
@@ -42,9 +42,9 @@ describe('the metrics', () => {
   });
 
   it('never let a property hide a value', () => {
-    metrics.put({ stage: 'sweep' }, { StoresFailed: 3 }, { StoresFailed: 'none', stage: 'other' });
+    metrics.put({ stage: 'sweep' }, { TablesFailed: 3 }, { TablesFailed: 'none', stage: 'other' });
 
-    expect(JSON.parse(lines.pop() ?? '')).toMatchObject({ StoresFailed: 3, stage: 'sweep' });
+    expect(JSON.parse(lines.pop() ?? '')).toMatchObject({ TablesFailed: 3, stage: 'sweep' });
   });
 
   it('write nothing where there is nothing to count', () => {

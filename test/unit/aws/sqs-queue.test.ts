@@ -3,16 +3,16 @@ import { beforeEach, describe, expect, it } from 'vitest';
 import type { CloudNames } from '../../../src/aws/names.ts';
 import { createSqsQueue } from '../../../src/aws/sqs-queue.ts';
 
-const lane = (name: string) => ({ url: `q/${name}`, deadLetters: `q/${name}-dead` });
+const queueNames = (name: string) => ({ url: `q/${name}`, deadLetters: `q/${name}-dead` });
 const QUEUES: CloudNames['queues'] = {
-  Compact: lane('compact'),
-  IndexId: lane('index'),
-  MergeWal: lane('merge'),
-  OptimizeIndices: lane('optimize'),
-  Prune: lane('prune'),
+  Compact: queueNames('compact'),
+  IndexId: queueNames('index'),
+  MergeWal: queueNames('merge'),
+  OptimizeIndices: queueNames('optimize'),
+  Prune: queueNames('prune'),
 };
 
-describe('a lane on SQS', () => {
+describe('a queue on SQS', () => {
   let sent: Record<string, unknown>[];
   let answer: () => Promise<unknown>;
 
@@ -28,16 +28,16 @@ describe('a lane on SQS', () => {
     },
   } as unknown as SQSClient;
   const queue = createSqsQueue({ client, queues: QUEUES });
-  const nudge = (target: string, delayMs?: number) => {
+  const wake = (target: string, delayMs?: number) => {
     const body = JSON.stringify({ kind: 'Compact', target });
-    return queue.send({ lane: 'Compact', body, ...(delayMs === undefined ? {} : { delayMs }) });
+    return queue.send({ kind: 'Compact', body, ...(delayMs === undefined ? {} : { delayMs }) });
   };
 
   it('groups its messages by store, in names that SQS takes', async () => {
-    await nudge('s3://b/x.lance');
-    await nudge('s3://b/y.lance');
-    await nudge('s3://b/x.lance');
-    await queue.send({ lane: 'Compact', body: 'not json' });
+    await wake('s3://b/x.lance');
+    await wake('s3://b/y.lance');
+    await wake('s3://b/x.lance');
+    await queue.send({ kind: 'Compact', body: 'not json' });
     const groups = sent.map(({ MessageGroupId }) => String(MessageGroupId));
 
     expect(groups[2]).toBe(groups[0]);
@@ -53,7 +53,7 @@ describe('a lane on SQS', () => {
     [900_000, 900],
     [9_999_999, 900],
   ])('delays %s ms by %i s', async (delayMs, seconds) => {
-    await nudge('s3://b/x.lance', delayMs);
+    await wake('s3://b/x.lance', delayMs);
 
     expect(sent[0]).toMatchObject({ QueueUrl: 'q/compact', DelaySeconds: seconds });
   });
@@ -68,8 +68,8 @@ describe('a lane on SQS', () => {
     expect(sent).toEqual([{ QueueUrl: 'q/merge', ReceiptHandle: 'receipt', VisibilityTimeout: seconds }]);
   });
 
-  it('puts a dead letter beside its lane, the body untouched', async () => {
-    await queue.deadLetter({ lane: 'IndexId', body: '{"kind":', messageId: 'm', code: 'C', sentence: 'S' });
+  it('puts a dead letter beside its queue, the body untouched', async () => {
+    await queue.deadLetter({ kind: 'IndexId', body: '{"kind":', messageId: 'm', code: 'C', message: 'S' });
 
     expect(sent).toEqual([
       expect.objectContaining({
@@ -77,7 +77,7 @@ describe('a lane on SQS', () => {
         MessageBody: '{"kind":',
         MessageAttributes: {
           code: { DataType: 'String', StringValue: 'C' },
-          sentence: { DataType: 'String', StringValue: 'S' },
+          message: { DataType: 'String', StringValue: 'S' },
           messageId: { DataType: 'String', StringValue: 'm' },
         },
       }),
@@ -87,14 +87,14 @@ describe('a lane on SQS', () => {
   it('says that it is not available as contention', async () => {
     answer = () => Promise.reject(new Error('no answer'));
 
-    await expect(nudge('s3://b/x.lance')).rejects.toMatchObject({
+    await expect(wake('s3://b/x.lance')).rejects.toMatchObject({
       code: 'QUEUE_UNAVAILABLE',
       disposition: 'contention',
     });
   });
 
   describe('redrives a dead letter', () => {
-    const letter = (id: string) => ({
+    const deadLetter = (id: string) => ({
       MessageId: `copy-of-${id}`,
       ReceiptHandle: `receipt-of-${id}`,
       Body: '{"kind":"Compact","target":"s3://b/x.lance"}',
@@ -104,7 +104,9 @@ describe('a lane on SQS', () => {
       sent.push(command.input);
       if (command.constructor.name === name) return Promise.reject(new Error('no answer'));
       return Promise.resolve(
-        command.constructor.name === 'ReceiveMessageCommand' ? { Messages: [letter('other'), letter('mine')] } : {},
+        command.constructor.name === 'ReceiveMessageCommand'
+          ? { Messages: [deadLetter('other'), deadLetter('mine')] }
+          : {},
       );
     };
     const over = (name: string) =>
@@ -112,13 +114,13 @@ describe('a lane on SQS', () => {
     const isSent = () =>
       sent.some(({ QueueUrl, MessageBody }) => QueueUrl === 'q/compact' && MessageBody !== undefined);
 
-    it('and says so, though the letters beside it could not be shown again', async () => {
+    it('and says so, though the dead letters beside it could not be shown again', async () => {
       expect(await over('ChangeMessageVisibilityCommand').redrive('Compact', 'mine')).toBe('sent');
       expect(isSent()).toBe(true);
     });
 
-    it('and says so, though the letter could not be removed afterwards', async () => {
-      expect(await over('DeleteMessageCommand').redrive('Compact', 'mine')).toBe('sent, letter stays');
+    it('and says so, though the dead letter could not be removed afterwards', async () => {
+      expect(await over('DeleteMessageCommand').redrive('Compact', 'mine')).toBe('sent, dead letter stays');
       expect(isSent()).toBe(true);
     });
 

@@ -2,7 +2,12 @@ import { describe, expect, it } from 'vitest';
 import { changeRecordOf } from '../../../src/aws/dynamo-stream-records.ts';
 
 const Keys = { pk: { S: 'TASK#a' }, sk: { S: 'TASK' } };
-const image = (state: string) => ({ ...Keys, state: { S: state }, attempts: { N: '2' }, undone: { SS: ['b', 'c'] } });
+const image = (state: string) => ({
+  ...Keys,
+  state: { S: state },
+  attempts: { N: '2' },
+  pendingDependencies: { SS: ['b', 'c'] },
+});
 
 describe('a record of the stream', () => {
   it('is a change with both images', () => {
@@ -12,8 +17,16 @@ describe('a record of the stream', () => {
       key: { pk: 'TASK#a', sk: 'TASK' },
       change: 'modify',
       expired: false,
-      before: { pk: 'TASK#a', sk: 'TASK', attributes: { state: 'queued', attempts: 2, undone: new Set(['b', 'c']) } },
-      after: { pk: 'TASK#a', sk: 'TASK', attributes: { state: 'running', attempts: 2, undone: new Set(['b', 'c']) } },
+      before: {
+        pk: 'TASK#a',
+        sk: 'TASK',
+        attributes: { state: 'queued', attempts: 2, pendingDependencies: new Set(['b', 'c']) },
+      },
+      after: {
+        pk: 'TASK#a',
+        sk: 'TASK',
+        attributes: { state: 'running', attempts: 2, pendingDependencies: new Set(['b', 'c']) },
+      },
     });
   });
 

@@ -23,7 +23,7 @@ const run = (words: readonly string[], setting: RunSetting = {}) =>
   runIn(words, { cwd: folder, home: folder, ...setting });
 
 describe('status', () => {
-  const store = {
+  const table = {
     target: '/data/db/events.lance',
     facts: null,
     openTasks: [taskReport({ state: 'queued' })],
@@ -32,11 +32,11 @@ describe('status', () => {
   const report = {
     schemaVersion: 1,
     pauses: [],
-    stores: [{ ...store, because: ['IndexId cools down until 2026-01-02T03:14:05.000Z.'] }],
+    tables: [{ ...table, reasons: ['IndexId cools down until 2026-01-02T03:14:05.000Z.'] }],
     leftOut: [],
   };
 
-  it('ends with 3 when a store needs attention, in words as well as in colour', async () => {
+  it('ends with 3 when a table needs attention, in words as well as in colour', async () => {
     const { code, stdout } = await run(['status'], { upkeep: { status: async () => report } });
 
     expect(code).toBe(3);
@@ -53,10 +53,10 @@ describe('status', () => {
   });
 
   it('says whether nothing is connected or nothing is known', async () => {
-    const upkeep = { status: async () => ({ schemaVersion: 1, pauses: [], stores: [], leftOut: [] }) };
+    const upkeep = { status: async () => ({ schemaVersion: 1, pauses: [], tables: [], leftOut: [] }) };
 
     expect((await run(['status'], { upkeep })).stderr).toContain('Nothing is connected');
-    expect((await run(['status', 'db'], { upkeep })).stderr).toContain(`knows no store under ${join(folder, 'db')}`);
+    expect((await run(['status', 'db'], { upkeep })).stderr).toContain(`knows no table under ${join(folder, 'db')}`);
   });
 
   it('asks for the named root only', async () => {
@@ -95,7 +95,7 @@ describe('explain', () => {
     hold: null,
     wal: null,
   };
-  const verdict = {
+  const rule = {
     rule: 'fragments-small',
     kind: 'Compact',
     threshold: 16,
@@ -107,24 +107,24 @@ describe('explain', () => {
     schemaVersion: 1,
     target: facts.target,
     facts,
-    verdicts: [
-      { ...verdict, because: '40 fragments are small.' },
+    rules: [
+      { ...rule, reason: '40 fragments are small.' },
       {
-        ...verdict,
+        ...rule,
         rule: 'deleted-share',
         threshold: 0.2,
         value: 0.12345,
         unit: 'share',
         due: false,
-        because: 'Few are deleted.',
+        reason: 'Few are deleted.',
       },
     ],
     plan: [{ kind: 'Compact', target: facts.target, reason: 'fragments-small' }],
     openTasks: [],
-    because: ['No run is going on.'],
+    reasons: ['No run is going on.'],
   };
 
-  it('shows each rule with its value, threshold and verdict, then the plan', async () => {
+  it('shows each rule with its value, threshold and rule, then the plan', async () => {
     const { code, stdout } = await run(['explain', table], { upkeep: { explain: async () => report } });
 
     expect(code).toBe(0);

@@ -25,7 +25,7 @@ const run = (words: readonly string[], setting: RunSetting = {}) =>
 const runReport: RunReport = {
   schemaVersion: 1,
   tasks: [taskReport()],
-  stores: [inspectReport({ fragments: 1 })],
+  tables: [inspectReport({ fragments: 1 })],
   unreadable: [],
   leftOut: [],
 };
@@ -200,12 +200,12 @@ describe('run', () => {
 
   const findTables = async () => ['/data/db/events.lance'];
 
-  it('shows each task and the stores before and after', async () => {
+  it('shows each task and the tables before and after', async () => {
     const { stdout, stderr } = await run(['run', 'db'], { upkeep: { ...upkeep, findTables } });
 
     expect(stdout).toMatch(/task-1 +Compact +events +done +1 +1\.5 s/);
     expect(stdout).toMatch(/events +7 +40 -> 1 /);
-    expect(stderr).toBe('1 store, 1 task: 1 done, 0 failed.\n');
+    expect(stderr).toBe('1 table, 1 task: 1 done, 0 failed.\n');
   });
 
   it('takes its roots from UPKEEP_ROOTS when none is named', async () => {
@@ -214,7 +214,7 @@ describe('run', () => {
     expect(opened?.roots).toEqual([join(folder, 'db')]);
   });
 
-  it('names each store that could not be read, and ends with 4 when others could', async () => {
+  it('names each table that could not be read, and ends with 4 when others could', async () => {
     const error = { code: 'MANIFEST_UNREADABLE', message: 'cut off', disposition: 'permanent' as const };
     const report = { ...runReport, unreadable: [{ target: '/data/db/bad.lance', error }] };
     const { code, stdout } = await run(['run', 'db'], { upkeep: { ...upkeep, run: async () => report } });
@@ -224,14 +224,14 @@ describe('run', () => {
   });
 
   it('says so when there is no table', async () => {
-    const empty = { ...runReport, tasks: [], stores: [] };
+    const empty = { ...runReport, tasks: [], tables: [] };
     const { code, stdout, stderr } = await run(['run', 'db'], { upkeep: { run: async () => empty } });
 
     expect({ code, stdout }).toEqual({ code: 0, stdout: '' });
     expect(stderr).toContain(`No table was found under ${join(folder, 'db')}`);
   });
 
-  it('goes on when a store cannot be inspected before the run', async () => {
+  it('goes on when a table cannot be inspected before the run', async () => {
     const unreadable = new UpkeepError('cut off', { code: 'MANIFEST_UNREADABLE', disposition: 'permanent' });
     const setting = {
       upkeep: { ...upkeep, findTables, inspect: () => Promise.reject(unreadable) },

@@ -5,12 +5,12 @@ import { type RunSetting, run as runIn } from './fake-upkeep.ts';
 
 const LETTERS: DeadLetterReport = {
   schemaVersion: 1,
-  letters: [
+  deadLetters: [
     {
       messageId: 'abc',
-      lane: 'Compact',
+      queue: 'Compact',
       code: 'MESSAGE_NOT_JSON',
-      sentence: 'The message body is not JSON.',
+      message: 'The message body is not JSON.',
       body: '{"kind"',
       deadAt: '2026-01-01T00:00:00.000Z',
     },
@@ -30,24 +30,27 @@ describe('dlq', () => {
         return LETTERS;
       },
     };
-    const { code, stdout } = await run(['list', '--lane', 'Compact', '--limit', '7'], { upkeep });
+    const { code, stdout } = await run(['list', '--queue', 'Compact', '--limit', '7'], { upkeep });
 
     expect(code).toBe(3);
-    expect(asked).toEqual([{ lane: 'Compact', limit: 7 }]);
+    expect(asked).toEqual([{ queue: 'Compact', limit: 7 }]);
     expect(stdout).toMatch(
-      /^id +lane +since +code +reason\nabc +Compact +2026-01-01T00:00:00\.000Z +MESSAGE_NOT_JSON +The message/,
+      /^id +queue +since +code +reason\nabc +Compact +2026-01-01T00:00:00\.000Z +MESSAGE_NOT_JSON +The message/,
     );
   });
 
   it('is fine with none, and says so', async () => {
-    const upkeep = { deadLetters: async () => ({ schemaVersion: 1, letters: [] }) };
+    const upkeep = { deadLetters: async () => ({ schemaVersion: 1, deadLetters: [] }) };
 
     expect(await run(['list'], { upkeep })).toMatchObject({
       code: 0,
       stdout: '',
       stderr: 'There are no dead letters.\n',
     });
-    expect(JSON.parse((await run(['list', '--json'], { upkeep })).stdout)).toEqual({ schemaVersion: 1, letters: [] });
+    expect(JSON.parse((await run(['list', '--json'], { upkeep })).stdout)).toEqual({
+      schemaVersion: 1,
+      deadLetters: [],
+    });
   });
 
   it('shows one with its body', async () => {
@@ -67,10 +70,10 @@ describe('dlq', () => {
     expect((await run(['redrive', 'abc'], { upkeep })).code).toBe(0);
     const missing = await run(['redrive', 'other'], { upkeep });
     expect(missing.code).toBe(5);
-    expect(missing.stderr).toContain('LETTER_NOT_FOUND');
+    expect(missing.stderr).toContain('DEAD_LETTER_NOT_FOUND');
   });
 
-  it.each([['list', '--limit', '0'], ['list', '--lane', 'Vacuum'], ['show'], ['redrive']])(
+  it.each([['list', '--limit', '0'], ['list', '--queue', 'Vacuum'], ['show'], ['redrive']])(
     'refuses %s %s %s',
     async (...words) => {
       expect((await run(words.filter((word) => word !== undefined))).code).toBe(2);
@@ -80,7 +83,7 @@ describe('dlq', () => {
 
 describe('the choice of the upkeep', () => {
   it('is the stack when one is named or its table is in the environment, and the file when a ledger is', async () => {
-    const upkeep = { status: async () => ({ schemaVersion: 1, pauses: [], stores: [], leftOut: [] }) };
+    const upkeep = { status: async () => ({ schemaVersion: 1, pauses: [], tables: [], leftOut: [] }) };
     const opened = async (words: string[], env: Record<string, string>) => {
       const ran = await runIn(['status', ...words], { home: temporaryFolder(), env, upkeep });
       return ran.opened === undefined ? 'stack' : 'file';

@@ -5,11 +5,11 @@ import type { RunReport } from '../../../src/upkeep/reports.ts';
 import { inspectReport, taskReport } from './fake-upkeep.ts';
 
 function error(code: string, disposition: ErrorRecord['disposition'] = 'permanent'): ErrorRecord {
-  return { code, disposition, message: 'because' };
+  return { code, disposition, message: 'why' };
 }
 
 function runReport(over: Partial<RunReport>): RunReport {
-  return { schemaVersion: 1, tasks: [], stores: [], unreadable: [], leftOut: [], ...over };
+  return { schemaVersion: 1, tasks: [], tables: [], unreadable: [], leftOut: [], ...over };
 }
 
 const other = '/data/db/other.lance';
@@ -47,19 +47,19 @@ describe('the exit code of an error', () => {
 describe('the exit code of a run', () => {
   it('is 0 when nothing was due or all is done', () => {
     expect(exitCodeForRun(runReport({}))).toBe(0);
-    expect(exitCodeForRun(runReport({ tasks: [done], stores: [inspectReport()] }))).toBe(0);
+    expect(exitCodeForRun(runReport({ tasks: [done], tables: [inspectReport()] }))).toBe(0);
   });
 
   it('is 1 when all that was tried failed', () => {
-    expect(exitCodeForRun(runReport({ tasks: [failed], stores: [inspectReport()] }))).toBe(1);
+    expect(exitCodeForRun(runReport({ tasks: [failed], tables: [inspectReport()] }))).toBe(1);
     expect(exitCodeForRun(runReport({ unreadable: [{ target: other, error: error('MANIFEST_UNREADABLE') }] }))).toBe(1);
   });
 
-  it('is 4 when one store failed and another is fine', () => {
-    const stores = [inspectReport(), inspectReport({ target: other })];
-    expect(exitCodeForRun(runReport({ tasks: [failed], stores }))).toBe(4);
+  it('is 4 when one table failed and another is fine', () => {
+    const tables = [inspectReport(), inspectReport({ target: other })];
+    expect(exitCodeForRun(runReport({ tasks: [failed], tables }))).toBe(4);
     const unreadable = [{ target: other, error: error('MANIFEST_UNREADABLE') }];
-    expect(exitCodeForRun(runReport({ stores: [inspectReport()], unreadable }))).toBe(4);
+    expect(exitCodeForRun(runReport({ tables: [inspectReport()], unreadable }))).toBe(4);
   });
 
   it('is 4 when a task was done in part and nothing is queued for the rest', () => {
@@ -83,11 +83,11 @@ describe('the exit code of a run', () => {
 });
 
 describe('the exit codes of status and of a task that was waited for', () => {
-  it('is 3 as soon as one store needs attention', () => {
-    const store = { target: other, facts: null, openTasks: [], because: [], attention: false };
+  it('is 3 as soon as one table needs attention', () => {
+    const table = { target: other, facts: null, openTasks: [], reasons: [], attention: false };
     const report = { schemaVersion: 1, pauses: [], leftOut: [] } as const;
-    expect(exitCodeForStatus({ ...report, stores: [store] })).toBe(0);
-    expect(exitCodeForStatus({ ...report, stores: [store, { ...store, attention: true }] })).toBe(3);
+    expect(exitCodeForStatus({ ...report, tables: [table] })).toBe(0);
+    expect(exitCodeForStatus({ ...report, tables: [table, { ...table, attention: true }] })).toBe(3);
   });
 
   it('follows the error of the task', () => {

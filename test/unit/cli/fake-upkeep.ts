@@ -45,7 +45,7 @@ export function taskReport(over: Partial<TaskReport> = {}): TaskReport {
         durationMs: 1_200,
         versionBefore: 7,
         versionAfter: 9,
-        way: 'optimize',
+        strategy: 'optimize',
       },
       proof: {},
     },

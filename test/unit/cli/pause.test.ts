@@ -66,8 +66,8 @@ describe('resume', () => {
 });
 
 describe('status', () => {
-  it('shows what is paused before the stores, with who, since when and why', async () => {
-    const upkeep = { status: async () => ({ schemaVersion: 1, pauses: [PAUSE], stores: [], leftOut: [] }) };
+  it('shows what is paused before the tables, with who, since when and why', async () => {
+    const upkeep = { status: async () => ({ schemaVersion: 1, pauses: [PAUSE], tables: [], leftOut: [] }) };
     const { stdout } = await run(['status'], { upkeep });
     expect(stdout).toBe('paused: everything, since 2026-01-01T00:00:00.000Z by ana@desk: a restore\n');
   });

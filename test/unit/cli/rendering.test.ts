@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
-import { formatBytes, formatChange, formatCount, formatDuration, storeNames } from '../../../src/cli/format.ts';
+import { formatBytes, formatChange, formatCount, formatDuration, tableNames } from '../../../src/cli/format.ts';
 import { choosePaint } from '../../../src/cli/paint.ts';
 import { renderError } from '../../../src/cli/render-error.ts';
-import { renderBeforeAfter, renderInspect } from '../../../src/cli/render-stores.ts';
 import { renderTable } from '../../../src/cli/render-table.ts';
+import { renderBeforeAfter, renderInspect } from '../../../src/cli/render-tables.ts';
 import { describeOutcome } from '../../../src/cli/render-tasks.ts';
 import { UpkeepError } from '../../../src/errors.ts';
 import type { InspectReport } from '../../../src/upkeep/reports.ts';
@@ -29,14 +29,14 @@ function indexLine(name: string, rowsOutside: number): InspectReport['indexes'][
 
 describe('a table', () => {
   it('aligns its columns, numbers to the right, and leaves no blanks at the end of a line', () => {
-    const columns = [{ title: 'store' }, { title: 'rows', align: 'right' as const }, { title: 'note' }];
+    const columns = [{ title: 'table' }, { title: 'rows', align: 'right' as const }, { title: 'note' }];
 
     expect(
       renderTable(columns, [
         ['a', '1,000', ''],
         ['longer', '7', 'x'],
       ]),
-    ).toBe('store    rows  note\na       1,000\nlonger      7  x\n');
+    ).toBe('table    rows  note\na       1,000\nlonger      7  x\n');
   });
 
   it('pads by what is seen, not by colour codes', () => {
@@ -77,9 +77,9 @@ describe('numbers for people', () => {
   });
 });
 
-describe('names of stores', () => {
-  it('are short unless two stores would share one', () => {
-    const names = storeNames(['/a/x.lance', '/b/x.lance', '/a/y.lance']);
+describe('names of tables', () => {
+  it('are short unless two tables would share one', () => {
+    const names = tableNames(['/a/x.lance', '/b/x.lance', '/a/y.lance']);
 
     expect([...names.values()]).toEqual(['/a/x.lance', '/b/x.lance', 'y']);
   });
@@ -98,7 +98,7 @@ describe('colour', () => {
   });
 });
 
-describe('the before and after of a store', () => {
+describe('the before and after of a table', () => {
   const before = inspectReport({
     wal: {
       shards: [
@@ -147,7 +147,7 @@ describe('the before and after of a store', () => {
     ]);
   });
 
-  it('shows only the after of a store that was not there before', () => {
+  it('shows only the after of a table that was not there before', () => {
     const [, line] = renderBeforeAfter([], [after]).split('\n');
 
     expect(line?.split(/ {2,}/)).toEqual([

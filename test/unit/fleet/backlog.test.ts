@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { backlogOf } from '../../../src/fleet/backlog.ts';
-import type { ShardFacts, StoreFacts } from '../../../src/fleet/facts.ts';
+import type { ShardFacts, TableFacts } from '../../../src/fleet/facts.ts';
 import { indexFacts } from '../../fixtures/facts.ts';
 
 const NOW = 1_000_000;
@@ -20,7 +20,7 @@ function shard(pendingGenerations: number, oldestPending: number | null = null):
   };
 }
 
-function store(shards: readonly ShardFacts[] | null): StoreFacts {
+function store(shards: readonly ShardFacts[] | null): TableFacts {
   return {
     target: 's3://bucket/x.lance',
     observedAt: NOW,
@@ -42,8 +42,8 @@ function store(shards: readonly ShardFacts[] | null): StoreFacts {
   };
 }
 
-function backlog(stores: readonly StoreFacts[]) {
-  return backlogOf({ stores, holdsLeft: [] }, NOW);
+function backlog(tables: readonly TableFacts[]) {
+  return backlogOf({ tables, holdsLeft: [] }, NOW);
 }
 
 describe('the backlog of a sweep', () => {
@@ -51,30 +51,30 @@ describe('the backlog of a sweep', () => {
     const one = { ...store(null), indexes: [indexFacts({ rowsOutside: 7, outsideSince: NOW - 300 })] };
     const two = { ...store(null), indexes: [indexFacts({ rowsOutside: 2, outsideSince: NOW - 900 }), indexFacts()] };
     const holdsLeft = [{ target: one.target, createdAt: 0 }];
-    expect(backlogOf({ stores: [one, two], holdsLeft }, NOW)).toMatchObject({
+    expect(backlogOf({ tables: [one, two], holdsLeft }, NOW)).toMatchObject({
       MostRowsOutsideIndex: 7,
       OldestOutsideIndexMs: 900,
       HoldsLeft: 1,
     });
   });
 
-  it('sees 20 shards of 300 generations each as one store of 6,000', () => {
+  it('sees 20 shards of 300 generations each as one table of 6,000', () => {
     const found = backlog([store(Array.from({ length: 20 }, () => shard(300))), store([shard(5)])]);
-    expect(found).toMatchObject({ MostPendingOfShard: 300, MostPendingOfStore: 6_000, PendingGenerations: 6_005 });
+    expect(found).toMatchObject({ MostPendingOfShard: 300, MostPendingOfTable: 6_000, PendingGenerations: 6_005 });
   });
 
   it('tells the age of the oldest generation that waits anywhere', () => {
-    const stores = [store([shard(1, NOW - 500)]), store([shard(2, NOW - 9_000), shard(0)])];
-    expect(backlog(stores).OldestPendingMs).toBe(9_000);
+    const tables = [store([shard(1, NOW - 500)]), store([shard(2, NOW - 9_000), shard(0)])];
+    expect(backlog(tables).OldestPendingMs).toBe(9_000);
   });
 
-  it('is all zeros for stores without a MemWAL, but for their fragments', () => {
+  it('is all zeros for tables without a MemWAL, but for their fragments', () => {
     expect(backlog([store(null), store(null)])).toEqual({
       PendingGenerations: 0,
       PendingBytes: 0,
       OldestPendingMs: 0,
       MostPendingOfShard: 0,
-      MostPendingOfStore: 0,
+      MostPendingOfTable: 0,
       SmallFragments: 4,
       MostRowsOutsideIndex: 0,
       OldestOutsideIndexMs: 0,

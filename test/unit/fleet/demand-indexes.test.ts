@@ -1,10 +1,10 @@
 import { describe, expect, it } from 'vitest';
 import { loadSettings } from '../../../src/config.ts';
 import { demand } from '../../../src/fleet/demand.ts';
-import type { IndexFacts, StoreFacts } from '../../../src/fleet/facts.ts';
-import type { DemandInput, DemandRule } from '../../../src/fleet/verdict.ts';
+import type { IndexFacts, TableFacts } from '../../../src/fleet/facts.ts';
+import type { DemandInput, DemandRule } from '../../../src/fleet/rule-result.ts';
 import type { Health } from '../../../src/tasks/task.ts';
-import { healthOf, indexFacts, keyIndexFacts, storeFacts } from '../../fixtures/facts.ts';
+import { healthOf, indexFacts, keyIndexFacts, tableFacts } from '../../fixtures/facts.ts';
 
 const settings = loadSettings({});
 const now = 100_000_000;
@@ -13,9 +13,9 @@ function outside(rowsOutside: number, more: Partial<IndexFacts> = {}): IndexFact
   return indexFacts({ rowsOutside, uncoveredFragments: 1, firstFragmentOutside: 9, outsideSince: now - 1000, ...more });
 }
 
-function due(changes: Partial<StoreFacts>, input: Partial<DemandInput> = {}): DemandRule[] {
-  const verdicts = demand(storeFacts(changes), { settings, health: {}, now, ...input });
-  return verdicts.flatMap(({ rule, kind, due: isDue }) => (isDue && kind === 'OptimizeIndices' ? rule : []));
+function due(changes: Partial<TableFacts>, input: Partial<DemandInput> = {}): DemandRule[] {
+  const results = demand(tableFacts(changes), { settings, health: {}, now, ...input });
+  return results.flatMap(({ rule, kind, due: isDue }) => (isDue && kind === 'OptimizeIndices' ? rule : []));
 }
 
 function lastSuccess(changes: Partial<NonNullable<Health['lastSuccess']>>) {

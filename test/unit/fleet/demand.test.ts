@@ -1,25 +1,25 @@
 import { describe, expect, it } from 'vitest';
 import { loadSettings } from '../../../src/config.ts';
 import { demand } from '../../../src/fleet/demand.ts';
-import type { StoreFacts } from '../../../src/fleet/facts.ts';
-import type { DemandInput, DemandRule, Verdict } from '../../../src/fleet/verdict.ts';
-import { healthOf, keyIndexFacts, shardFacts, storeFacts, versionFacts } from '../../fixtures/facts.ts';
+import type { TableFacts } from '../../../src/fleet/facts.ts';
+import type { DemandInput, DemandRule, RuleResult } from '../../../src/fleet/rule-result.ts';
+import { healthOf, keyIndexFacts, shardFacts, tableFacts, versionFacts } from '../../fixtures/facts.ts';
 
 const settings = loadSettings({});
 const now = 100_000_000;
 const tailInterval = settings.mergeWalTailIntervalMs;
 
-function judge(changes: Partial<StoreFacts>, input: Partial<DemandInput> = {}): readonly Verdict[] {
-  return demand(storeFacts(changes), { settings, health: {}, now, ...input });
+function judge(changes: Partial<TableFacts>, input: Partial<DemandInput> = {}): readonly RuleResult[] {
+  return demand(tableFacts(changes), { settings, health: {}, now, ...input });
 }
 
-function verdict(rule: DemandRule, changes: Partial<StoreFacts>, input: Partial<DemandInput> = {}): Verdict {
+function result(rule: DemandRule, changes: Partial<TableFacts>, input: Partial<DemandInput> = {}): RuleResult {
   const found = judge(changes, input).find((one) => one.rule === rule);
-  if (found === undefined) throw new Error(`no verdict of ${rule}`);
+  if (found === undefined) throw new Error(`no result of ${rule}`);
   return found;
 }
 
-function due(changes: Partial<StoreFacts>, input: Partial<DemandInput> = {}): DemandRule[] {
+function due(changes: Partial<TableFacts>, input: Partial<DemandInput> = {}): DemandRule[] {
   return judge(changes, input).flatMap((one) => (one.due ? one.rule : []));
 }
 
@@ -29,8 +29,8 @@ function wal(...shards: Parameters<typeof shardFacts>[0][]) {
 
 describe('demand', () => {
   it('asks nothing of a healthy store, and still says a whole sentence for each rule', () => {
-    const verdicts = judge(wal({}));
-    expect(verdicts.map((one) => one.rule)).toEqual([
+    const results = judge(wal({}));
+    expect(results.map((one) => one.rule)).toEqual([
       'fragments-small',
       'deleted-share',
       'key-index-missing',
@@ -46,9 +46,9 @@ describe('demand', () => {
       'wal-tail',
       'wal-garbage',
     ]);
-    for (const one of verdicts) {
+    for (const one of results) {
       expect(one.due).toBe(false);
-      expect(one.because).toMatch(/^[A-Z0-9].*[^.]\.$/);
+      expect(one.reason).toMatch(/^[A-Z0-9].*[^.]\.$/);
     }
   });
 
@@ -75,12 +75,12 @@ describe('demand', () => {
 describe('the rules of compactions', () => {
   it('ask from MIN_FRAGMENTS fragments on that a compaction would really rewrite', () => {
     expect(due({ compactableFragments: 15, smallFragments: 40 })).toEqual([]);
-    expect(verdict('fragments-small', { compactableFragments: 16 })).toMatchObject({
+    expect(result('fragments-small', { compactableFragments: 16 })).toMatchObject({
       due: true,
       threshold: 16,
       value: 16,
       unit: 'fragments',
-      because: '16 fragments can be compacted (due from 16).',
+      reason: '16 fragments can be compacted (due from 16).',
     });
   });
 
@@ -88,17 +88,17 @@ describe('the rules of compactions', () => {
     const deleted = (deletedRows: number) => ({ deletedRows, compactableFragments: 1 });
     expect(due(deleted(199))).toEqual([]);
     expect(due(deleted(200))).toEqual(['deleted-share']);
-    expect(verdict('deleted-share', deleted(250)).because).toBe('25 % of the rows are deleted (due from 20 %).');
+    expect(result('deleted-share', deleted(250)).reason).toBe('25 % of the rows are deleted (due from 20 %).');
   });
 
   it('do not ask for deletions that no compaction can remove, and say how many fragments are too large', () => {
-    const one = verdict('deleted-share', { deletedRows: 300, tooLargeFragments: 2 });
+    const one = result('deleted-share', { deletedRows: 300, tooLargeFragments: 2 });
     expect(one.due).toBe(false);
-    expect(one.because).toContain('no fragment can be rewritten; 2 fragments more would have to be rewritten beyond');
+    expect(one.reason).toContain('no fragment can be rewritten; 2 fragments more would have to be rewritten beyond');
   });
 
   it('count an empty table as without deleted rows', () => {
-    expect(verdict('deleted-share', { physicalRows: 0, rows: 0 })).toMatchObject({ value: 0, due: false });
+    expect(result('deleted-share', { physicalRows: 0, rows: 0 })).toMatchObject({ value: 0, due: false });
   });
 
   it('S29: do not ask again while the last compaction rewrote nothing at this same version', () => {
@@ -111,7 +111,7 @@ describe('the rules of compactions', () => {
       },
     });
     expect(due(facts, lastAt(7, true))).toEqual([]);
-    expect(verdict('fragments-small', facts, lastAt(7, true)).because).toContain(
+    expect(result('fragments-small', facts, lastAt(7, true)).reason).toContain(
       'rewrote nothing at this same version 7',
     );
     expect(due(facts, lastAt(6, true))).toEqual(['fragments-small', 'deleted-share']);
@@ -124,27 +124,27 @@ describe('the rules of the key index', () => {
     expect(due({ keyIndex: null })).toEqual(['key-index-missing']);
     expect(due({ keyIndex: null, rows: 0 })).toEqual([]);
     expect(due({ keyIndex: null, keyColumn: null })).toEqual([]);
-    expect(verdict('key-index-missing', { keyIndex: null, keyColumn: null }).because).toContain('no key column');
+    expect(result('key-index-missing', { keyIndex: null, keyColumn: null }).reason).toContain('no key column');
   });
 
   it('ask for a BTree where an index of another kind stands, by the kind', () => {
     const bitmap = { keyIndex: keyIndexFacts({ kind: 'Bitmap', exact: false, unindexedRows: 5 }) };
     expect(due(bitmap)).toEqual(['key-index-wrong-kind']);
-    expect(verdict('key-index-wrong-kind', bitmap).because).toContain('id_idx on id is of kind Bitmap');
+    expect(result('key-index-wrong-kind', bitmap).reason).toContain('id_idx on id is of kind Bitmap');
   });
 
   it('ask for a BTree where its name is taken by an index on another column', () => {
     const taken = { keyIndex: keyIndexFacts({ kind: 'OtherColumn', exact: false }) };
-    expect(verdict('key-index-wrong-kind', taken)).toMatchObject({
+    expect(result('key-index-wrong-kind', taken)).toMatchObject({
       due: true,
-      because: 'The name id_idx is taken by an index that is not on id alone.',
+      reason: 'The name id_idx is taken by an index that is not on id alone.',
     });
   });
 
   it('ask for coverage from the first uncovered row on', () => {
     const partly = { keyIndex: keyIndexFacts({ uncoveredFragments: 1, unindexedRows: 1 }) };
     expect(due(partly)).toEqual(['key-index-uncovered']);
-    expect(verdict('key-index-uncovered', partly)).toMatchObject({ value: 1, threshold: 1, unit: 'rows' });
+    expect(result('key-index-uncovered', partly)).toMatchObject({ value: 1, threshold: 1, unit: 'rows' });
   });
 });
 
@@ -159,7 +159,7 @@ describe('the rules of the MemWAL', () => {
     const bytes = settings.mergeMaxBytes;
     expect(due(wal({ pendingGenerations: 1, pendingBytes: bytes - 1 }))).toEqual([]);
     expect(due(wal({ pendingGenerations: 1, pendingBytes: bytes }))).toEqual(['wal-bytes']);
-    expect(verdict('wal-bytes', wal({ pendingBytes: bytes })).because).toBe(
+    expect(result('wal-bytes', wal({ pendingBytes: bytes })).reason).toBe(
       '256 MiB pending in generations (due from 256 MiB).',
     );
   });
@@ -177,12 +177,12 @@ describe('the rules of the MemWAL', () => {
   it('S18: ask for what a writer that is gone has left, whichever shard it was', () => {
     const left = wal({}, { pendingGenerations: 2, oldestPending: now - 30 * 86_400_000 });
     expect(due(left, { sweep: 'merge' })).toEqual(['wal-tail']);
-    expect(verdict('wal-tail', left).because).toContain('the oldest for 30 days');
+    expect(result('wal-tail', left).reason).toContain('the oldest for 30 days');
   });
 
   it('ask for the garbage of merged generations once it is due', () => {
     expect(due(wal({ mergedGenerations: 8 }))).toEqual([]);
-    expect(verdict('wal-garbage', wal({ mergedGenerations: 8 })).because).toContain('within the retention of 60 min');
+    expect(result('wal-garbage', wal({ mergedGenerations: 8 })).reason).toContain('within the retention of 60 min');
     expect(due(wal({ mergedGenerations: 8, garbageDue: true }))).toEqual(['wal-garbage']);
   });
 
@@ -196,17 +196,17 @@ describe('the rules of the MemWAL', () => {
         oldestPending: 0,
       });
     expect(due(blocked(0), { sweep: 'tails' })).toEqual([]);
-    expect(verdict('wal-pending', blocked(0)).because).toContain('20 more generations cannot be merged');
+    expect(result('wal-pending', blocked(0)).reason).toContain('20 more generations cannot be merged');
     expect(due(blocked(8), { sweep: 'merge' })).toEqual(['wal-pending', 'wal-tail']);
   });
 });
 
 describe('a table with a feature that is not supported', () => {
-  it('is asked for nothing, and the verdicts say why', () => {
+  it('is asked for nothing, and the results say why', () => {
     const error = { code: 'MANIFEST_UNSUPPORTED', message: 'x', disposition: 'permanent' } as const;
     const facts = { compactableFragments: 30, keyIndex: null, ...wal({ pendingGenerations: 30 }), error };
     expect(due(facts, { sweep: 'all' })).toEqual([]);
-    expect(verdict('fragments-small', facts).because).toContain('not supported');
+    expect(result('fragments-small', facts).reason).toContain('not supported');
     expect(due({ ...facts, error: { ...error, code: 'GENERATION_MISSING' } })).not.toEqual([]);
   });
 });
@@ -260,12 +260,12 @@ describe('the rules of old versions', () => {
   });
 
   it('say why a table is not pruned, and say nothing while its versions were not counted', () => {
-    const refused = verdict('versions-count', old({ prunable: 100, refused: 'x is a branch of this table.' }));
+    const refused = result('versions-count', old({ prunable: 100, refused: 'x is a branch of this table.' }));
     expect(refused).toMatchObject({
       due: false,
-      because: 'Old versions cannot be pruned: x is a branch of this table.',
+      reason: 'Old versions cannot be pruned: x is a branch of this table.',
     });
     expect(judge({}).some((one) => one.kind === 'Prune')).toBe(false);
-    for (const one of judge(old({ oldestPrunable: null }))) expect(one.because).toMatch(/^[A-Z0-9].*[^.]\.$/);
+    for (const one of judge(old({ oldestPrunable: null }))) expect(one.reason).toMatch(/^[A-Z0-9].*[^.]\.$/);
   });
 });

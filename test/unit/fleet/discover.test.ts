@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { discoverCandidates, discoverStores } from '../../../src/fleet/discover.ts';
+import { discoverCandidates, discoverTables } from '../../../src/fleet/discover.ts';
 import { countingStore } from '../../fixtures/counting-store.ts';
 import { memoryStore } from '../../fixtures/memory-store.ts';
 
@@ -24,7 +24,7 @@ describe('discovery', () => {
         return store.list(prefix, options);
       },
     };
-    const { targets, failed } = await discoverStores(partly);
+    const { targets, failed } = await discoverTables(partly);
     expect(targets).toEqual(['s3://bucket/db/a.lance', 's3://bucket/db/team/c.lance']);
     expect(failed).toMatchObject([{ target: 's3://bucket/db/locked', error: { message: 'Error: permission denied' } }]);
   });
@@ -37,7 +37,7 @@ describe('discovery', () => {
     put('team/d.lance/_versions/18446744073709551614.manifest', '');
     put('e.lance/data/file', '');
     const { store, requests } = countingStore(memory);
-    expect((await discoverStores(store)).targets).toEqual(['s3://bucket/db/a.lance', 's3://bucket/db/team/d.lance']);
+    expect((await discoverTables(store)).targets).toEqual(['s3://bucket/db/a.lance', 's3://bucket/db/team/d.lance']);
     expect(requests.map(({ key }) => key)).toEqual([
       '',
       'team/',

@@ -1,40 +1,40 @@
 import { describe, expect, it } from 'vitest';
 import { loadSettings } from '../../../src/config.ts';
 import { type PlanInput, plan } from '../../../src/fleet/plan.ts';
-import type { DemandRule, Verdict } from '../../../src/fleet/verdict.ts';
+import type { DemandRule, RuleResult } from '../../../src/fleet/rule-result.ts';
 import type { TaskKind } from '../../../src/tasks/task.ts';
-import { healthOf, keyIndexFacts, openTask, shardFacts, storeFacts } from '../../fixtures/facts.ts';
+import { healthOf, keyIndexFacts, openTask, shardFacts, tableFacts } from '../../fixtures/facts.ts';
 
 const settings = loadSettings({});
 
-function dueVerdict(kind: TaskKind, rule: DemandRule): Verdict {
-  return { kind, rule, threshold: 1, value: 2, unit: 'rows', due: true, because: `${rule} is due.` };
+function dueResult(kind: TaskKind, rule: DemandRule): RuleResult {
+  return { kind, rule, threshold: 1, value: 2, unit: 'rows', due: true, reason: `${rule} is due.` };
 }
 
-const compact = dueVerdict('Compact', 'fragments-small');
-const missing = dueVerdict('IndexId', 'key-index-missing');
-const uncovered = dueVerdict('IndexId', 'key-index-uncovered');
-const merge = dueVerdict('MergeWal', 'wal-pending');
+const compact = dueResult('Compact', 'fragments-small');
+const missing = dueResult('IndexId', 'key-index-missing');
+const uncovered = dueResult('IndexId', 'key-index-uncovered');
+const merge = dueResult('MergeWal', 'wal-pending');
 
-function kinds(verdicts: readonly Verdict[], input: Partial<PlanInput> = {}): TaskKind[] {
-  return plan('/db/t.lance', verdicts, { settings, health: {}, openTasks: [], ...input }).map(({ kind }) => kind);
+function kinds(results: readonly RuleResult[], input: Partial<PlanInput> = {}): TaskKind[] {
+  return plan('/db/t.lance', results, { settings, health: {}, openTasks: [], ...input }).map(({ kind }) => kind);
 }
 
 describe('a plan', () => {
   it('has one request for each kind that is due, with the first due rule as its reason', () => {
-    const quiet = { ...dueVerdict('Compact', 'deleted-share'), due: false };
-    const also = dueVerdict('MergeWal', 'wal-bytes');
+    const quiet = { ...dueResult('Compact', 'deleted-share'), due: false };
+    const also = dueResult('MergeWal', 'wal-bytes');
     expect(plan('/db/t.lance', [quiet, merge, also], { settings, health: {}, openTasks: [] })).toEqual([
       { kind: 'MergeWal', target: '/db/t.lance', reason: 'wal-pending: wal-pending is due.' },
     ]);
   });
 
   it('is empty when nothing is due', () => {
-    expect(kinds([compact, missing, merge].map((verdict) => ({ ...verdict, due: false })))).toEqual([]);
+    expect(kinds([compact, missing, merge].map((result) => ({ ...result, due: false })))).toEqual([]);
   });
 
   it('asks for a Prune beside whatever else is due, and not while one is open', () => {
-    const old = dueVerdict('Prune', 'versions-count');
+    const old = dueResult('Prune', 'versions-count');
     expect(kinds([old, merge])).toEqual(['MergeWal', 'Prune']);
     expect(kinds([old], { openTasks: [openTask('Prune')] })).toEqual([]);
   });
@@ -68,9 +68,9 @@ describe('a plan', () => {
 
   describe('where merges build no index', () => {
     const without = { settings: { ...settings, indexBeforeMerge: false } };
-    const facts = storeFacts({ keyIndex: null });
-    const requests = (verdicts: readonly Verdict[], input: Partial<PlanInput> = {}) =>
-      plan('/db/t.lance', verdicts, { health: {}, openTasks: [], facts, ...without, ...input }).map(
+    const facts = tableFacts({ keyIndex: null });
+    const requests = (results: readonly RuleResult[], input: Partial<PlanInput> = {}) =>
+      plan('/db/t.lance', results, { health: {}, openTasks: [], facts, ...without, ...input }).map(
         ({ kind, after, force }) => ({ kind, after, force }),
       );
 
@@ -83,9 +83,9 @@ describe('a plan', () => {
     });
 
     it('asks for the merge alone where the BTree is there, though it covers less than all', () => {
-      expect(requests([merge], { facts: storeFacts() })).toEqual([{ kind: 'MergeWal' }]);
+      expect(requests([merge], { facts: tableFacts() })).toEqual([{ kind: 'MergeWal' }]);
       expect(
-        requests([uncovered, merge], { facts: storeFacts({ keyIndex: keyIndexFacts({ unindexedRows: 2 }) }) }),
+        requests([uncovered, merge], { facts: tableFacts({ keyIndex: keyIndexFacts({ unindexedRows: 2 }) }) }),
       ).toEqual([{ kind: 'IndexId' }, { kind: 'MergeWal' }]);
     });
 
@@ -109,7 +109,7 @@ describe('a plan', () => {
         settings,
         health: { MergeWal: failed('KEY_INDEX_MISSING', 'failure') },
         openTasks: [],
-        facts: storeFacts(),
+        facts: tableFacts(),
         versionTimestamp: 900_000,
         now: 1_000_000,
         ...input,
@@ -124,16 +124,16 @@ describe('a plan', () => {
     it('asks again for what had failed for good, though the table has no newer version', () => {
       const health = { MergeWal: failed('GENERATION_MISSING', 'permanent') };
       const wal = { shards: [shardFacts({ missingGeneration: 3 })] };
-      expect(requests({ health, facts: storeFacts({ wal }) })).toEqual([]);
-      expect(requests({ health, facts: storeFacts({ wal: { shards: [shardFacts()] } }) })).toEqual(forced);
+      expect(requests({ health, facts: tableFacts({ wal }) })).toEqual([]);
+      expect(requests({ health, facts: tableFacts({ wal: { shards: [shardFacts()] } }) })).toEqual(forced);
     });
 
     it('waits as before while the cause is there, is not known, or was looked at before the failure', () => {
       const waiting = [openTask('MergeWal', { attempts: 3, notBefore: at + 60_000 })];
-      expect(requests({ openTasks: waiting, facts: storeFacts({ keyIndex: null }) })).toEqual([]);
+      expect(requests({ openTasks: waiting, facts: tableFacts({ keyIndex: null }) })).toEqual([]);
       expect(requests({ openTasks: waiting, health: { MergeWal: failed('LANCEDB_FAILED', 'failure') } })).toEqual([]);
-      expect(requests({ openTasks: waiting, facts: storeFacts({ observedAt: at }) })).toEqual([]);
-      expect(requests({ openTasks: waiting, facts: storeFacts({ numbersFrom: 1 }) })).toEqual([]);
+      expect(requests({ openTasks: waiting, facts: tableFacts({ observedAt: at }) })).toEqual([]);
+      expect(requests({ openTasks: waiting, facts: tableFacts({ numbersFrom: 1 }) })).toEqual([]);
     });
 
     it('leaves alone what runs, or is forced already', () => {
@@ -147,7 +147,7 @@ describe('a plan', () => {
   });
 
   it('leaves the extension of indexes to a compaction, and the key index to the extension', () => {
-    const indices = dueVerdict('OptimizeIndices', 'index-tail');
+    const indices = dueResult('OptimizeIndices', 'index-tail');
     expect(kinds([indices])).toEqual(['OptimizeIndices']);
     expect(kinds([compact, indices])).toEqual(['Compact']);
     expect(kinds([uncovered, indices])).toEqual(['OptimizeIndices']);
@@ -157,7 +157,7 @@ describe('a plan', () => {
   });
 
   it('takes a hold for left behind only while no task runs that may have placed it', () => {
-    const left = dueVerdict('OptimizeIndices', 'hold-left');
+    const left = dueResult('OptimizeIndices', 'hold-left');
     expect(kinds([left])).toEqual(['OptimizeIndices']);
     for (const kind of ['Compact', 'IndexId'] as const) {
       expect(kinds([left], { openTasks: [openTask(kind, { state: 'running' })] }), kind).toEqual([]);

@@ -1,12 +1,12 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { loadSettings } from '../../../src/config.ts';
 import { UpkeepError } from '../../../src/errors.ts';
-import type { StoreFacts } from '../../../src/fleet/facts.ts';
+import type { TableFacts } from '../../../src/fleet/facts.ts';
 import { createSweep } from '../../../src/fleet/sweep.ts';
 import { toStored } from '../../../src/fleet/sweep-ledger.ts';
 import type { ObjectStore } from '../../../src/lance/object-store.ts';
 import { type CountedRequest, countingStore } from '../../fixtures/counting-store.ts';
-import { storeFacts } from '../../fixtures/facts.ts';
+import { tableFacts } from '../../fixtures/facts.ts';
 import { fleetLedger } from '../../fixtures/fleet-ledger.ts';
 import { memoryStore } from '../../fixtures/memory-store.ts';
 
@@ -14,7 +14,7 @@ const settings = loadSettings({});
 const root = 's3://bucket/db';
 const names = ['a', 'b', 'c'];
 
-/** No manifest in here can be decoded: these tests are about what a sweep does when stores fail. */
+/** No manifest in here can be decoded: these tests are about what a sweep does when tables fail. */
 function fleet(before?: (uri: string, request: CountedRequest) => void) {
   const { store: inRoot, put } = memoryStore(root);
   for (const name of names) put(`${name}.lance/_versions/18446744073709551614.manifest`, 'no manifest');
@@ -45,8 +45,8 @@ let memory: ReturnType<typeof fleetLedger>;
 let time: number;
 const clock = { now: () => time };
 
-function known(name: string, changes: Partial<StoreFacts> = {}) {
-  const facts = storeFacts({ target: `${root}/${name}.lance`, observedAt: 1000, rows: 42, ...changes });
+function known(name: string, changes: Partial<TableFacts> = {}) {
+  const facts = tableFacts({ target: `${root}/${name}.lance`, observedAt: 1000, rows: 42, ...changes });
   memory.facts.set(facts.target, toStored(facts, settings));
 }
 
@@ -72,7 +72,7 @@ describe('a sweep', () => {
     time += 600_000;
     await sweep('all');
 
-    expect(first).toMatchObject({ stores: [], requested: [] });
+    expect(first).toMatchObject({ tables: [], requested: [] });
     expect(first.failed.map(({ target, error }) => [target, error.code])).toEqual(
       names.map((name) => [`${root}/${name}.lance`, 'STORE_THROTTLED']),
     );
@@ -90,7 +90,7 @@ describe('a sweep', () => {
     expect(memory.admitted).toEqual([]);
   });
 
-  it('reports a store that never could be read, and keeps no facts of it', async () => {
+  it('reports a table that never could be read, and keeps no facts of it', async () => {
     const report = await sweepOver(fleet())('all');
     expect(report.failed.map(({ error }) => error.code)).toEqual(names.map(() => 'MANIFEST_UNREADABLE'));
     expect(memory.facts.size).toBe(0);
@@ -118,7 +118,7 @@ describe('a sweep', () => {
 
   it('that has no time at all reports every root as left out, and throws nothing', async () => {
     const report = await sweepOver(fleet())('all', AbortSignal.abort());
-    expect(report).toMatchObject({ stores: [], requested: [], failed: [], skipped: [root] });
+    expect(report).toMatchObject({ tables: [], requested: [], failed: [], skipped: [root] });
   });
 
   describe('that runs out of time', () => {

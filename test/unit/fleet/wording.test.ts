@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import { count, duration, percent, size } from '../../../src/fleet/wording.ts';
 
-describe('numbers in sentences', () => {
+describe('numbers in messages', () => {
   it('are counted with their noun', () => {
     expect([count(0, 'row'), count(1, 'row'), count(12_345, 'row')]).toEqual(['0 rows', '1 row', '12,345 rows']);
   });

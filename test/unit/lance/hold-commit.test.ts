@@ -3,11 +3,11 @@ import { encodeHoldCommit, holdIn } from '../../../src/lance/hold.ts';
 import { type HoldRequest, placeHold, removeHold } from '../../../src/lance/hold-commit.ts';
 import { decodeManifest } from '../../../src/lance/manifest.ts';
 import { readNewestManifest } from '../../../src/lance/newest.ts';
-import { type ManifestParts, type MemoryStore, manifestBytes, memoryStore, v2Key } from './synthetic.ts';
+import { type ManifestFields, type MemoryStore, manifestBytes, memoryStore, v2Key } from './synthetic.ts';
 
 const ids = (...list: number[]) => list.map((id) => ({ id, rows: 10 }));
 
-function storeAt(version: number, parts: ManifestParts = {}): MemoryStore {
+function storeAt(version: number, parts: ManifestFields = {}): MemoryStore {
   return memoryStore({ [v2Key(version)]: manifestBytes({ version, fragments: ids(0, 1, 2), ...parts }) });
 }
 

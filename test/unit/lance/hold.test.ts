@@ -5,16 +5,21 @@ import { decodeManifest, type TableManifest } from '../../../src/lance/manifest.
 import { readManifestFile } from '../../../src/lance/manifest-file.ts';
 import { fieldsOf, nested, type WireMessage } from '../../../src/lance/wire.ts';
 import { rawField, textField } from '../../../src/lance/wire-writer.ts';
-import { type IndexParts, manifestBytes, v2Key } from './synthetic.ts';
+import { type IndexFields, manifestBytes, v2Key } from './synthetic.ts';
 
 const uuids = { transaction: '99999999-0000-4000-8000-000000000001', index: '99999999-0000-4000-8000-000000000002' };
 const now = 1_800_000_000_456;
 const fragments = [0, 1, 2, 3].map((id) => ({ id, rows: 10 }));
-const btree: IndexParts = { name: 'id_idx', fieldIds: [0], covers: [0, 1, 2, 3] };
-const vector: IndexParts = { name: 'v_idx', fieldIds: [1], typeUrl: '/lance.index.pb.VectorIndexDetails', covers: [0] };
+const btree: IndexFields = { name: 'id_idx', fieldIds: [0], covers: [0, 1, 2, 3] };
+const vector: IndexFields = {
+  name: 'v_idx',
+  fieldIds: [1],
+  typeUrl: '/lance.index.pb.VectorIndexDetails',
+  covers: [0],
+};
 const unknown = [textField(77, 'unknown field')];
 
-function table(indexes: readonly IndexParts[]): TableManifest {
+function table(indexes: readonly IndexFields[]): TableManifest {
   return decodeManifest(v2Key(7), manifestBytes({ fragments, indexes, extra: unknown }));
 }
 

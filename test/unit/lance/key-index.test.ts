@@ -1,9 +1,9 @@
 import { describe, expect, it } from 'vitest';
 import { keyColumnOf, keyIndexOf } from '../../../src/lance/key-index.ts';
 import { decodeManifest } from '../../../src/lance/manifest.ts';
-import { type IndexParts, type ManifestParts, manifestBytes, v2Key } from './synthetic.ts';
+import { type IndexFields, type ManifestFields, manifestBytes, v2Key } from './synthetic.ts';
 
-function manifest(parts: ManifestParts) {
+function manifest(parts: ManifestFields) {
   return decodeManifest(v2Key(7), manifestBytes(parts));
 }
 
@@ -13,12 +13,12 @@ const fragments = [
   { id: 2, rows: 10 },
 ];
 
-function keyIndex(indexes: readonly IndexParts[]) {
+function keyIndex(indexes: readonly IndexFields[]) {
   const decoded = manifest({ fragments, indexes });
   return keyIndexOf(decoded, keyColumnOf(decoded));
 }
 
-const bitmapOnKey: IndexParts = {
+const bitmapOnKey: IndexFields = {
   name: 'id_idx',
   fieldIds: [0],
   typeUrl: '/lance.table.BitmapIndexDetails',
@@ -67,7 +67,7 @@ describe('the key index', () => {
   });
 
   it('joins the coverage of its segments', () => {
-    const segments = [0, 1, 2].map((id): IndexParts => ({ name: 'id_idx', fieldIds: [0], covers: [id] }));
+    const segments = [0, 1, 2].map((id): IndexFields => ({ name: 'id_idx', fieldIds: [0], covers: [id] }));
     expect(keyIndex(segments)).toMatchObject({ coveredFragments: 3, unindexedRows: 0, segments: 3 });
   });
 
@@ -84,13 +84,13 @@ describe('the key index', () => {
   });
 
   it('is the BTree of any name before another kind of the usual name', () => {
-    const other: IndexParts = { name: 'my_index', fieldIds: [0], covers: [0] };
+    const other: IndexFields = { name: 'my_index', fieldIds: [0], covers: [0] };
     expect(keyIndex([bitmapOnKey, other])).toMatchObject({ name: 'my_index', kind: 'BTree', exact: true });
   });
 
   it('is the best covering of several BTrees', () => {
-    const half: IndexParts = { name: 'a_idx', fieldIds: [0], covers: [0] };
-    const all: IndexParts = { name: 'b_idx', fieldIds: [0], covers: [0, 1, 2] };
+    const half: IndexFields = { name: 'a_idx', fieldIds: [0], covers: [0] };
+    const all: IndexFields = { name: 'b_idx', fieldIds: [0], covers: [0, 1, 2] };
     expect(keyIndex([half, all])).toMatchObject({ name: 'b_idx', unindexedRows: 0 });
   });
 
@@ -107,7 +107,7 @@ describe('the key index', () => {
   });
 
   it('is no BTree when only some of its segments are', () => {
-    const segments: IndexParts[] = [{ name: 'id_idx', fieldIds: [0], covers: [0] }, { ...bitmapOnKey }];
+    const segments: IndexFields[] = [{ name: 'id_idx', fieldIds: [0], covers: [0] }, { ...bitmapOnKey }];
     expect(keyIndex(segments)).toMatchObject({ kind: 'Mixed', exact: false });
   });
 });

@@ -4,12 +4,12 @@ import { decodeManifest } from '../../../src/lance/manifest.ts';
 import { ownerOf } from '../../../src/lance/prunable-files.ts';
 import { referencesOf } from '../../../src/lance/references.ts';
 import { bytesField, concatBytes, textField, varintField } from '../../../src/lance/wire-writer.ts';
-import { type ManifestParts, manifestBytes, v2Key } from './synthetic.ts';
+import { type ManifestFields, manifestBytes, v2Key } from './synthetic.ts';
 
 const unsupported = expect.objectContaining({ code: 'MANIFEST_UNSUPPORTED', disposition: 'permanent' });
 const unreadable = expect.objectContaining({ code: 'MANIFEST_UNREADABLE', disposition: 'permanent' });
 
-function references(parts: ManifestParts) {
+function references(parts: ManifestFields) {
   return referencesOf(v2Key(7), manifestBytes(parts));
 }
 
@@ -43,7 +43,7 @@ describe('what a manifest names', () => {
     expect(names).toContain('data/1.lance');
   });
 
-  it.each<[string, ManifestParts]>([
+  it.each<[string, ManifestFields]>([
     ['another base path', { extra: [bytesField(18, varintField(1, 1))] }],
     ['an unknown flag', { readerFlags: 64 }],
     ['stable row ids', { writerFlags: 2 }],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { listVersions } from '../../../src/lance/list-versions.ts';
-import { judgeVersions, type RetentionSettings, retentionRule } from '../../../src/lance/retained-versions.ts';
+import { decideRetention, type RetentionSettings, retentionRule } from '../../../src/lance/retained-versions.ts';
 import { memoryStore, v2Key } from './synthetic.ts';
 
 const hour = 3_600_000;
@@ -21,14 +21,14 @@ function versionsOfAges(...ages: number[]) {
     .reverse();
 }
 
-function judged(ages: number[], options: { tagged?: number[]; keep?: number; config?: object } = {}) {
+function rechecked(ages: number[], options: { tagged?: number[]; keep?: number; config?: object } = {}) {
   const rule = retentionRule({ ...settings, pruneKeepVersions: options.keep ?? 1 }, options.config ?? {}, now);
-  return judgeVersions(versionsOfAges(...ages), new Set(options.tagged), rule);
+  return decideRetention(versionsOfAges(...ages), new Set(options.tagged), rule);
 }
 
 describe('which versions stay', () => {
   it('are those of the retention, the one that readers held when it began, and the head', () => {
-    const { retained, prunable } = judged([20, 12, 9, 5, 0]);
+    const { retained, prunable } = rechecked([20, 12, 9, 5, 0]);
     expect(prunable.map(({ version }) => version)).toEqual([1, 2]);
     expect([...retained]).toEqual([
       [5, 'head'],
@@ -38,28 +38,28 @@ describe('which versions stay', () => {
   });
 
   it('is the head of a quiet table alone', () => {
-    const { retained, prunable } = judged([20, 19, 18]);
+    const { retained, prunable } = rechecked([20, 19, 18]);
     expect([...retained]).toEqual([[3, 'head']]);
     expect(prunable).toHaveLength(2);
   });
 
   it('are tagged ones of any age, and no others around them', () => {
-    const { retained, prunable } = judged([30, 29, 28, 27, 26], { tagged: [2, 77] });
+    const { retained, prunable } = rechecked([30, 29, 28, 27, 26], { tagged: [2, 77] });
     expect(retained.get(2)).toBe('tagged');
     expect(prunable.map(({ version }) => version)).toEqual([1, 3, 4]);
   });
 
   it('are at least the newest N, and more where the table asks for more', () => {
-    expect(judged([30, 29, 28, 27], { keep: 3 }).prunable.map(({ version }) => version)).toEqual([1]);
-    expect(judged([30, 29, 28, 27], { keep: 1, config: { retainVersions: 3 } }).prunable).toHaveLength(1);
-    expect(judged([30, 29, 28, 27], { keep: 3, config: { retainVersions: 1 } }).prunable).toHaveLength(1);
+    expect(rechecked([30, 29, 28, 27], { keep: 3 }).prunable.map(({ version }) => version)).toEqual([1]);
+    expect(rechecked([30, 29, 28, 27], { keep: 1, config: { retainVersions: 3 } }).prunable).toHaveLength(1);
+    expect(rechecked([30, 29, 28, 27], { keep: 3, config: { retainVersions: 1 } }).prunable).toHaveLength(1);
   });
 
   it("follow the age in the table's config, be it longer or shorter", () => {
-    expect(judged([40, 20, 12, 0], { config: { olderThanMs: 30 * day } }).prunable).toEqual([]);
-    expect(judged([6, 4, 2, 0], { config: { olderThanMs: 3 * day } }).prunable.map(({ version }) => version)).toEqual([
-      1,
-    ]);
+    expect(rechecked([40, 20, 12, 0], { config: { olderThanMs: 30 * day } }).prunable).toEqual([]);
+    expect(
+      rechecked([6, 4, 2, 0], { config: { olderThanMs: 3 * day } }).prunable.map(({ version }) => version),
+    ).toEqual([1]);
   });
 
   it('are never fewer than the retention of merged generations needs', () => {
@@ -69,9 +69,9 @@ describe('which versions stay', () => {
 
   it('change next when the successor of the oldest one held by age leaves the retention', () => {
     // Version 2 was the newest at the cutoff; version 3 leaves the retention in a day, and only then version 2 may go.
-    expect(judged([12, 9, 6, 0]).nextPrunableAt).toBe(now + day);
-    expect(judged([12]).nextPrunableAt).toBeNull();
-    expect(judged([1, 0], { keep: 5 }).nextPrunableAt).toBeNull();
+    expect(rechecked([12, 9, 6, 0]).nextPrunableAt).toBe(now + day);
+    expect(rechecked([12]).nextPrunableAt).toBeNull();
+    expect(rechecked([1, 0], { keep: 5 }).nextPrunableAt).toBeNull();
   });
 });
 

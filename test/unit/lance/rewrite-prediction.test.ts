@@ -65,7 +65,7 @@ describe('what optimize() rewrites', () => {
   });
 });
 
-describe('what the bounded way rewrites', () => {
+describe('what the bounded strategy rewrites', () => {
   it('is runs of small fragments, and the half-empty ones', () => {
     const large = { bytes: target };
     const { groups } = boundedGroups(manifest([{}, {}, large, {}, large, { ...large, deleted: 101 }]), limits);
@@ -111,7 +111,7 @@ describe('what the bounded way rewrites', () => {
 describe('a pass', () => {
   it('is optimize() up to COMPACT_MAX_BYTES', () => {
     expect(planPass(manifest(repeat(20, { bytes: 51 * mebibyte })), limits)).toMatchObject({
-      way: 'optimize',
+      strategy: 'optimize',
       fragments: 20,
       tooLarge: 0,
     });
@@ -121,8 +121,8 @@ describe('a pass', () => {
     let table = manifest(repeat(300, { rows: 10, bytes: 8 * mebibyte }));
     let written = 0;
     let passes = 0;
-    for (let pass = planPass(table, limits); pass.way !== 'none'; pass = planPass(table, limits)) {
-      expect(pass.way).toBe('bounded');
+    for (let pass = planPass(table, limits); pass.strategy !== 'none'; pass = planPass(table, limits)) {
+      expect(pass.strategy).toBe('bounded');
       for (const group of pass.groups) expect(group.length).toBeLessThanOrEqual(32);
       written += pass.bytes;
       passes += 1;
@@ -142,16 +142,16 @@ describe('a pass', () => {
   it('leaves out and counts what does not fit COMPACT_MAX_BYTES even with one neighbour', () => {
     const tight = { ...limits, compactMaxBytes: 100 * mebibyte };
     const pass = planPass(manifest([{ bytes: 90 * mebibyte }, { bytes: 90 * mebibyte }, {}, {}]), tight);
-    expect(pass).toMatchObject({ way: 'bounded', groups: [[1, 2, 3]], tooLarge: 1 });
+    expect(pass).toMatchObject({ strategy: 'bounded', groups: [[1, 2, 3]], tooLarge: 1 });
     const none = planPass(manifest(repeat(2, { bytes: 90 * mebibyte })), tight);
-    expect(none).toMatchObject({ way: 'none', groups: [], tooLarge: 2 });
+    expect(none).toMatchObject({ strategy: 'none', groups: [], tooLarge: 2 });
   });
 
   it('does not put fragments into one group across a larger one that it leaves out', () => {
     const tight = { ...limits, compactMaxBytes: 100 * mebibyte };
     const huge = { bytes: 500 * mebibyte, deleted: 500 };
     expect(planPass(manifest([{}, {}, huge, {}, {}]), tight)).toMatchObject({
-      way: 'bounded',
+      strategy: 'bounded',
       groups: [
         [0, 1],
         [3, 4],
@@ -161,14 +161,20 @@ describe('a pass', () => {
   });
 
   it('is none for a table that needs nothing', () => {
-    expect(planPass(manifest([{}]), limits)).toEqual({ way: 'none', groups: [], fragments: 0, bytes: 0, tooLarge: 0 });
+    expect(planPass(manifest([{}]), limits)).toEqual({
+      strategy: 'none',
+      groups: [],
+      fragments: 0,
+      bytes: 0,
+      tooLarge: 0,
+    });
   });
 
   it('counts as reasons to begin only small and half-empty fragments, not what optimize() takes along', () => {
     const wide = { bytes: 127 * mebibyte };
     const table = manifest([wide, wide, {}, { ...wide, deleted: 500 }]);
     const pass = planPass(table, limits);
-    expect(pass).toMatchObject({ way: 'optimize', fragments: 4 });
+    expect(pass).toMatchObject({ strategy: 'optimize', fragments: 4 });
     expect(compactableFragments(table, pass, target)).toBe(2);
   });
 });

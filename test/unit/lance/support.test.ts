@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { decodeManifest } from '../../../src/lance/manifest.ts';
 import { assertReadable, assertWritable } from '../../../src/lance/support.ts';
 import { bytesField, textField, varintField } from '../../../src/lance/wire-writer.ts';
-import { type ManifestParts, manifestBytes, v2Key } from './synthetic.ts';
+import { type ManifestFields, manifestBytes, v2Key } from './synthetic.ts';
 
 const unsupported = expect.objectContaining({
   code: 'MANIFEST_UNSUPPORTED',
@@ -10,7 +10,7 @@ const unsupported = expect.objectContaining({
   details: expect.objectContaining({ file: expect.stringContaining('_versions/'), expected: expect.any(String) }),
 });
 
-function manifest(parts: ManifestParts) {
+function manifest(parts: ManifestFields) {
   return decodeManifest(v2Key(7), manifestBytes(parts));
 }
 
@@ -30,7 +30,7 @@ describe('what is refused', () => {
     expect(() => assertReadable(manifest({ extra: [textField(20, 'side')] }))).toThrow(unsupported);
   });
 
-  it.each<[string, ManifestParts]>([
+  it.each<[string, ManifestFields]>([
     ['stable row ids', { readerFlags: 2, writerFlags: 2 }],
     ['more base paths', { extra: [bytesField(18, varintField(1, 1))] }],
     ['the base paths flag', { readerFlags: 16 }],

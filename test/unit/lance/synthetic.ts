@@ -8,7 +8,7 @@ export const SHARD_B = '11111111-2222-5333-8444-555555555555';
 export const FOOTER = Uint8Array.from([0, 0, 2, 0, ...Buffer.from('LANC')]);
 const INT32_MINUS_ONE = 2n ** 64n - 1n;
 
-export interface FragmentParts {
+export interface FragmentFields {
   readonly id: number;
   readonly rows: number;
   readonly deleted?: number;
@@ -16,7 +16,7 @@ export interface FragmentParts {
   readonly bytes?: number;
 }
 
-export interface IndexParts {
+export interface IndexFields {
   readonly name: string;
   readonly fieldIds: readonly number[];
   readonly typeUrl?: string;
@@ -25,12 +25,12 @@ export interface IndexParts {
   readonly covers?: readonly number[] | 'empty';
 }
 
-export interface ManifestParts {
+export interface ManifestFields {
   readonly version?: number;
-  readonly fragments?: readonly FragmentParts[];
+  readonly fragments?: readonly FragmentFields[];
   /** Name of each column by field id; a `*` in front declares it as primary key. */
   readonly columns?: readonly string[];
-  readonly indexes?: readonly IndexParts[];
+  readonly indexes?: readonly IndexFields[];
   readonly readerFlags?: number | bigint;
   readonly writerFlags?: number | bigint;
   readonly timestampMs?: number;
@@ -54,7 +54,7 @@ export function smallRoaring(ids: readonly number[]): Uint8Array {
   return bytes;
 }
 
-function fragmentField(parts: FragmentParts): Uint8Array {
+function fragmentField(parts: FragmentFields): Uint8Array {
   const dataFile = concatBytes([
     textField(1, `${parts.id}.lance`),
     bytesField(2, Uint8Array.from([0, 1])),
@@ -95,7 +95,7 @@ function columnField(name: string, id: number): Uint8Array {
   );
 }
 
-function indexField(parts: IndexParts, position: number): Uint8Array {
+function indexField(parts: IndexFields, position: number): Uint8Array {
   const uuid = `00000000-0000-4000-8000-${String(position).padStart(12, '0')}`;
   const any = concatBytes([
     textField(1, parts.typeUrl ?? '/lance.table.BTreeIndexDetails'),
@@ -138,7 +138,7 @@ export function memWalDetails(
 export function memWalIndex(
   watermarks: Readonly<Record<string, number>>,
   catchUp?: Record<string, Record<string, number>>,
-): IndexParts {
+): IndexFields {
   return {
     name: '__lance_mem_wal',
     fieldIds: [],
@@ -148,7 +148,7 @@ export function memWalIndex(
 }
 
 /** A manifest file in the layout that LanceDB writes: index section, transaction, manifest, trailer. */
-export function manifestBytes(parts: ManifestParts = {}): Uint8Array {
+export function manifestBytes(parts: ManifestFields = {}): Uint8Array {
   const version = parts.version ?? 7;
   const at = parts.timestampMs ?? 1_700_000_000_123;
   const indexes = parts.indexes ?? [];

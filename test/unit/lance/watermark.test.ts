@@ -3,7 +3,7 @@ import { decodeManifest } from '../../../src/lance/manifest.ts';
 import { readNewestManifest } from '../../../src/lance/newest.ts';
 import { commitWatermark, type WatermarkRequest } from '../../../src/lance/watermark.ts';
 import {
-  type ManifestParts,
+  type ManifestFields,
   type MemoryStore,
   manifestBytes,
   memoryStore,
@@ -15,7 +15,7 @@ import {
 
 const fragments = [{ id: 0, rows: 10 }];
 
-function storeAt(version: number, parts: ManifestParts = {}) {
+function storeAt(version: number, parts: ManifestFields = {}) {
   return memoryStore({
     [v2Key(version)]: manifestBytes({ version, fragments, indexes: [memWalIndex({ [SHARD_A]: 1 })], ...parts }),
   });
@@ -51,7 +51,7 @@ function once(act: () => void): () => void {
 }
 
 /** What another writer commits: the head's content as the next version. */
-function foreignCommit(store: MemoryStore, version: number, parts: ManifestParts = {}): void {
+function foreignCommit(store: MemoryStore, version: number, parts: ManifestFields = {}): void {
   const bytes = manifestBytes({
     version,
     fragments,

@@ -11,7 +11,7 @@ import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 
 const PROCESS = fileURLToPath(new URL('../../fixtures/put-if-absent-process.ts', import.meta.url));
 
-function storeWith(keys: readonly string[]): ObjectStore & { folder: string } {
+function tableWith(keys: readonly string[]): ObjectStore & { folder: string } {
   const folder = temporaryFolder();
   for (const key of keys) {
     mkdirSync(join(folder, dirname(key)), { recursive: true });
@@ -27,7 +27,7 @@ async function keysOf(store: ObjectStore, ...list: Parameters<ObjectStore['list'
 
 describe('putIfAbsent', () => {
   it('lets one of eight processes win each key, and shows nobody half an object', async () => {
-    const store = storeWith([]);
+    const store = tableWith([]);
     const keys = 40;
     let running = true;
     let seen = 0;
@@ -64,7 +64,7 @@ describe('putIfAbsent', () => {
   }, 60_000);
 
   it('keeps the first content and says that it was there', async () => {
-    const store = storeWith([]);
+    const store = tableWith([]);
     expect(await store.putIfAbsent('a/b/c', Buffer.from('first'))).toBe('created');
     expect(await store.putIfAbsent('a/b/c', Buffer.from('second'))).toBe('exists');
     expect(Buffer.from((await store.get('a/b/c')) ?? []).toString()).toBe('first');
@@ -72,7 +72,7 @@ describe('putIfAbsent', () => {
   });
 
   it('clears what a killed process staged, once it is old, and never lists it', async () => {
-    const store = storeWith(['a/.upkeep#1', 'a/.upkeep#2', 'a/lance-stages-so#77', 'a/kept']);
+    const store = tableWith(['a/.upkeep#1', 'a/.upkeep#2', 'a/lance-stages-so#77', 'a/kept']);
     utimesSync(join(store.folder, 'a/.upkeep#1'), 0, 0);
     utimesSync(join(store.folder, 'a/lance-stages-so#77'), 0, 0);
     expect(await keysOf(store, 'a/')).toEqual(['a/kept']);
@@ -81,7 +81,7 @@ describe('putIfAbsent', () => {
   });
 
   it('survives another process that deletes the emptied directory all the time', async () => {
-    const store = storeWith([]);
+    const store = tableWith([]);
     await Promise.all(
       Array.from({ length: 4 }, async (_, worker) => {
         for (let round = 0; round < 50; round++) {
@@ -118,7 +118,7 @@ describe('list', () => {
   const keys = ['a.txt', 'a/1', 'a/2/x', 'a/2/y', 'a-b/1', 'b/1', 'c'];
 
   it('gives keys in byte order, over all levels or one', async () => {
-    const store = storeWith(keys);
+    const store = tableWith(keys);
     expect(await keysOf(store, '')).toEqual(['a-b/1', 'a.txt', 'a/1', 'a/2/x', 'a/2/y', 'b/1', 'c']);
     expect(await keysOf(store, '', { delimiter: '/' })).toEqual(['a.txt', 'c', 'a-b/', 'a/', 'b/']);
     expect(await keysOf(store, 'a/', { delimiter: '/' })).toEqual(['a/1', 'a/2/']);
@@ -128,7 +128,7 @@ describe('list', () => {
   });
 
   it('stops at maxKeys and goes on after a key', async () => {
-    const store = storeWith(keys);
+    const store = tableWith(keys);
     const first = await store.list('', { maxKeys: 3 });
     expect(first.truncated).toBe(true);
     expect(first.objects.map(({ key }) => key)).toEqual(['a-b/1', 'a.txt', 'a/1']);
@@ -145,7 +145,7 @@ describe('list', () => {
       fc.asyncProperty(fc.uniqueArray(key, { maxLength: 12 }), fc.integer({ min: 1, max: 4 }), async (all, maxKeys) => {
         // A file cannot also be a directory.
         const set = all.filter((one) => !all.some((other) => other.startsWith(`${one}/`)));
-        const store = storeWith(set);
+        const store = tableWith(set);
         const expected = set.toSorted((a, b) => Buffer.compare(Buffer.from(a), Buffer.from(b)));
         const paged: string[] = [];
         for (let truncated = true; truncated; ) {
@@ -161,7 +161,7 @@ describe('list', () => {
   });
 
   it('does not follow links to directories, so that a loop cannot trap it', async () => {
-    const store = storeWith(['a/1']);
+    const store = tableWith(['a/1']);
     symlinkSync(store.folder, join(store.folder, 'a/loop'));
     expect(await keysOf(store, '')).toEqual(['a/1']);
   });
@@ -169,7 +169,7 @@ describe('list', () => {
 
 describe('reading and deleting', () => {
   it('tells absence from content', async () => {
-    const store = storeWith(['a/1']);
+    const store = tableWith(['a/1']);
     for (const key of ['nope', 'a', 'a/1/below']) {
       expect(await store.get(key)).toBeUndefined();
       expect(await store.getRange(key, 0, 1)).toBeUndefined();
@@ -181,7 +181,7 @@ describe('reading and deleting', () => {
   });
 
   it('deletes emptied directories up to the root, no further, and never complains of absence', async () => {
-    const store = storeWith(['a/b/1', 'a/2']);
+    const store = tableWith(['a/b/1', 'a/2']);
     await store.delete('a/b/1');
     await store.delete('a/b/1');
     expect(readdirSync(join(store.folder, 'a'))).toEqual(['2']);
@@ -201,7 +201,7 @@ describe('keys that lead elsewhere', () => {
   it.each(['../x', 'a/../../x', '/etc/passwd', 'a//b', './a', 'a/', '', 'a\0b'])(
     'refuses %j in every operation',
     async (key) => {
-      const store = storeWith(['a/1']);
+      const store = tableWith(['a/1']);
       await expect(store.get(key)).rejects.toMatchObject(refused);
       await expect(store.getRange(key, 0, 1)).rejects.toMatchObject(refused);
       await expect(store.head(key)).rejects.toMatchObject(refused);
@@ -211,13 +211,13 @@ describe('keys that lead elsewhere', () => {
   );
 
   it('refuses to list above the root', async () => {
-    const store = storeWith([]);
+    const store = tableWith([]);
     for (const prefix of ['../', '/etc/', 'a/../../']) await expect(store.list(prefix)).rejects.toMatchObject(refused);
   });
 
   it('neither writes nor deletes through a link that leaves the root', async () => {
-    const outside = storeWith(['precious']);
-    const store = storeWith([]);
+    const outside = tableWith(['precious']);
+    const store = tableWith([]);
     symlinkSync(outside.folder, join(store.folder, 'way-out'));
     await expect(store.putIfAbsent('way-out/new', Buffer.from('x'))).rejects.toMatchObject(refused);
     await expect(store.putIfAbsent('way-out/deep/new', Buffer.from('x'))).rejects.toMatchObject(refused);

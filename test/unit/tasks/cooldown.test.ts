@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { nextNudgeStep, waitAfterContention, waitAfterFailure } from '../../../src/tasks/cooldown.ts';
+import { nextWakeStep, waitAfterContention, waitAfterFailure } from '../../../src/tasks/cooldown.ts';
 
 const SIX_HOURS = 21_600_000;
 
@@ -29,8 +29,8 @@ describe('the waiting times', () => {
     expect(waits).toEqual([2, 2, 30, 60, 120, 240, 480, 900, 900, 900]);
   });
 
-  test('nudges come ever more rarely, at least every 4 hours', () => {
-    expect(nextNudgeStep(60_000)).toBe(120_000);
-    expect(nextNudgeStep(3 * 3_600_000)).toBe(4 * 3_600_000);
+  test('wake-ups come ever more rarely, at least every 4 hours', () => {
+    expect(nextWakeStep(60_000)).toBe(120_000);
+    expect(nextWakeStep(3 * 3_600_000)).toBe(4 * 3_600_000);
   });
 });

@@ -1,27 +1,27 @@
 import { describe, expect, test } from 'vitest';
 import { UpkeepError } from '../../../src/errors.ts';
-import { judgeParts } from '../../../src/tasks/part-outcomes.ts';
+import { assertPartsDone } from '../../../src/tasks/part-outcomes.ts';
 
 const error = (code: string, disposition: 'contention' | 'failure' | 'permanent') =>
   new UpkeepError(`${code} happened.`, { code, disposition });
 
 describe('an attempt of several parts', () => {
   test('is whole when no part failed, also when there was none', () => {
-    expect(judgeParts([{ name: 'shard-1' }, { name: 'shard-2' }])).toBeUndefined();
-    expect(judgeParts([])).toBeUndefined();
+    expect(assertPartsDone([{ name: 'shard-1' }, { name: 'shard-2' }])).toBeUndefined();
+    expect(assertPartsDone([])).toBeUndefined();
   });
 
   test('is partial when one of six failed, and names the one', () => {
     const good = ['a', 'b', 'c', 'd', 'e'].map((name) => ({ name }));
-    const partial = judgeParts([...good, { name: 'shard-6', error: error('GENERATION_MISSING', 'permanent') }]);
+    const partial = assertPartsDone([...good, { name: 'shard-6', error: error('GENERATION_MISSING', 'permanent') }]);
     expect(partial).toContain('1 of 6');
     expect(partial).toContain('shard-6');
     expect(partial).toContain('GENERATION_MISSING');
   });
 
   test('has failed when one failed and none succeeded', () => {
-    const judged = () => judgeParts([{ name: 'shard-1', error: error('GENERATION_MISSING', 'permanent') }]);
-    expect(judged).toThrow(
+    const rechecked = () => assertPartsDone([{ name: 'shard-1', error: error('GENERATION_MISSING', 'permanent') }]);
+    expect(rechecked).toThrow(
       expect.objectContaining({
         code: 'GENERATION_MISSING',
         disposition: 'permanent',
@@ -32,17 +32,17 @@ describe('an attempt of several parts', () => {
 
   test('keeps the class of an error that was wrapped twice', () => {
     const wrapped = new Error('outer', { cause: new Error('inner', { cause: error('S3_SLOW_DOWN', 'contention') }) });
-    expect(() => judgeParts([{ name: 'shard-1', error: wrapped }])).toThrow(
+    expect(() => assertPartsDone([{ name: 'shard-1', error: wrapped }])).toThrow(
       expect.objectContaining({ code: 'S3_SLOW_DOWN', disposition: 'contention' }),
     );
   });
 
   test('that failed in several ways is an ordinary failure: something may still come of it, and it is counted', () => {
-    const judged = () =>
-      judgeParts([
+    const rechecked = () =>
+      assertPartsDone([
         { name: 'shard-1', error: error('S3_SLOW_DOWN', 'contention') },
         { name: 'shard-2', error: error('GENERATION_MISSING', 'permanent') },
       ]);
-    expect(judged).toThrow(expect.objectContaining({ disposition: 'failure' }));
+    expect(rechecked).toThrow(expect.objectContaining({ disposition: 'failure' }));
   });
 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
 import { inspectReport } from '../../../src/upkeep/inspect-report.ts';
-import { indexFacts, keyIndexFacts, shardFacts, storeFacts, versionFacts } from '../../fixtures/facts.ts';
+import { indexFacts, keyIndexFacts, shardFacts, tableFacts, versionFacts } from '../../fixtures/facts.ts';
 
 describe('the inspect report', () => {
   it('holds exactly the promised fields, with times in ISO-8601', () => {
@@ -11,7 +11,7 @@ describe('the inspect report', () => {
       oldestPending: 0,
       watermark: 4,
     });
-    const facts = storeFacts({
+    const facts = tableFacts({
       wal: { shards: [shard, shardFacts()] },
       keyIndex: keyIndexFacts({ unindexedRows: 3 }),
       indexes: [
@@ -95,7 +95,7 @@ describe('the inspect report', () => {
   });
 
   it('has null where there is no key column, no index and no MemWAL', () => {
-    const report = inspectReport(storeFacts({ keyColumn: null, keyIndex: null }));
+    const report = inspectReport(tableFacts({ keyColumn: null, keyIndex: null }));
     expect(report).toMatchObject({ keyColumn: null, keyIndex: null, wal: null, versions: null });
   });
 });

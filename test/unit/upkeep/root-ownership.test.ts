@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from 'vitest';
 import { UpkeepError } from '../../../src/errors.ts';
-import { nestedStore } from '../../../src/fleet/nested-store.ts';
+import { nestedTable } from '../../../src/fleet/nested-table.ts';
 import type { ObjectStore } from '../../../src/lance/object-store.ts';
 import { OWNER_KEY } from '../../../src/upkeep/root-owner.ts';
 import { createRootOwnership, foldersAround } from '../../../src/upkeep/root-ownership.ts';
@@ -11,7 +11,7 @@ const prefixOf = (uri: string) => (uri === 's3://b' ? undefined : `${uri.slice('
 
 function storageFor(uri: string): ObjectStore {
   const prefix = prefixOf(uri);
-  return prefix === undefined ? bucket : nestedStore(bucket, prefix);
+  return prefix === undefined ? bucket : nestedTable(bucket, prefix);
 }
 
 function ledger(name: string, at: (uri: string) => ObjectStore = storageFor) {

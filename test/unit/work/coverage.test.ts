@@ -2,7 +2,7 @@ import { describe, expect, it } from 'vitest';
 import { readManifestAt } from '../../../src/lance/newest.ts';
 import { assertCoverageKept } from '../../../src/work/coverage.ts';
 import { memoryStore } from '../../fixtures/memory-store.ts';
-import { type FragmentParts, type IndexParts, manifestBytes, v2Key } from '../lance/synthetic.ts';
+import { type FragmentFields, type IndexFields, manifestBytes, v2Key } from '../lance/synthetic.ts';
 
 const OPERATION = { Append: 100, CreateIndex: 103, Rewrite: 104, Update: 108 } as const;
 
@@ -20,9 +20,9 @@ async function judge(versions: readonly Version[], ours: readonly number[] = [],
   const { store, put } = memoryStore('s3://lake/t.lance');
   for (const [index, { by, fragments, keyCovers = fragments, vectorCovers }] of versions.entries()) {
     const version = index + 1;
-    const indexes: IndexParts[] = [{ name: 'id_idx', fieldIds: [0], covers: keyCovers }];
+    const indexes: IndexFields[] = [{ name: 'id_idx', fieldIds: [0], covers: keyCovers }];
     if (vectorCovers) indexes.push({ name: 'v_idx', fieldIds: [1], covers: vectorCovers });
-    const parts = fragments.map((id): FragmentParts => ({ id, rows: 10 }));
+    const parts = fragments.map((id): FragmentFields => ({ id, rows: 10 }));
     put(v2Key(version), manifestBytes({ version, fragments: parts, indexes, operation: OPERATION[by] }));
   }
   if (withFiles) for (const at of [0, 1]) put(`_indices/00000000-0000-4000-8000-00000000000${at}/page_data.lance`, '');

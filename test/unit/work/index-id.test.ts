@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
 import type { TableManifest } from '../../../src/lance/manifest.ts';
 import type { Gate } from '../../../src/work/gate.ts';
-import { wayFor } from '../../../src/work/index-id.ts';
+import { strategyFor } from '../../../src/work/index-id.ts';
 
 const mebibyte = 1024 ** 2;
 
@@ -32,23 +32,23 @@ function gate(rows: number, vectorBytes: number, changes: Partial<Gate> = {}): G
     unindexedRows: 10,
     segments: 1,
   };
-  return { manifest, keyColumn: 'id', keyIndex, verdict: 'covering', ...changes };
+  return { manifest, keyColumn: 'id', keyIndex, coverage: 'covering', ...changes };
 }
 
 describe('the index on the key', () => {
   it('is left as it is when it covers every fragment', () => {
     const keyIndex = { ...gate(10, 0).keyIndex, uncoveredFragments: 0 } as Gate['keyIndex'];
-    expect(wayFor(gate(10, 0, { keyIndex }))).toBe('none');
+    expect(strategyFor(gate(10, 0, { keyIndex }))).toBe('none');
   });
 
   it('is built anew up to a million rows, and when it is missing or most rows are outside of it', () => {
-    expect(wayFor(gate(1_000_000, 0))).toBe('build');
-    expect(wayFor(gate(50_000_000, 0, { verdict: 'missing', keyIndex: null }))).toBe('build');
-    expect(wayFor(gate(50_000_000, 0, { verdict: 'stale' }))).toBe('build');
+    expect(strategyFor(gate(1_000_000, 0))).toBe('build');
+    expect(strategyFor(gate(50_000_000, 0, { coverage: 'missing', keyIndex: null }))).toBe('build');
+    expect(strategyFor(gate(50_000_000, 0, { coverage: 'stale' }))).toBe('build');
   });
 
   it('is extended on a larger table, unless the other indexes would cost more than its own build', () => {
-    expect(wayFor(gate(50_000_000, 1000 * mebibyte))).toBe('extend');
-    expect(wayFor(gate(50_000_000, 10_000 * mebibyte))).toBe('build');
+    expect(strategyFor(gate(50_000_000, 1000 * mebibyte))).toBe('extend');
+    expect(strategyFor(gate(50_000_000, 10_000 * mebibyte))).toBe('build');
   });
 });

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { nestedStore } from '../../../src/fleet/nested-store.ts';
+import { nestedTable } from '../../../src/fleet/nested-table.ts';
 import type { ObjectStore } from '../../../src/lance/object-store.ts';
 import { previewPrune } from '../../../src/upkeep/preview-prune.ts';
 import type { WorkContext, WorkDependencies } from '../../../src/work/context.ts';
@@ -9,7 +9,7 @@ import { batchesOf } from '../../../src/work/prune-plan.ts';
 import { countingStore } from '../../fixtures/counting-store.ts';
 import { memoryStore } from '../../fixtures/memory-store.ts';
 import { attemptOn, workSettings } from '../../fixtures/work.ts';
-import { type FragmentParts, manifestBytes, v2Key } from '../lance/synthetic.ts';
+import { type FragmentFields, manifestBytes, v2Key } from '../lance/synthetic.ts';
 
 const day = 86_400_000;
 const now = 100 * day;
@@ -26,7 +26,7 @@ interface Played {
 /** Objects as S3 lists them. Version v names the files v and v + 1, and is `20 - v` days old. */
 function bucket(
   versions: number,
-  fragmentsOf = (v: number): FragmentParts[] => [v, v + 1].map((id) => ({ id, rows: 4 })),
+  fragmentsOf = (v: number): FragmentFields[] => [v, v + 1].map((id) => ({ id, rows: 4 })),
 ): Played {
   const { store, put } = memoryStore(root);
   for (let version = 1; version <= versions; version += 1) {
@@ -39,7 +39,7 @@ function bucket(
 
 function dependenciesOf(store: ObjectStore): WorkDependencies {
   return {
-    storageFor: (uri) => (uri === root ? store : nestedStore(store, `${uri.slice(root.length + 1)}/`)),
+    storageFor: (uri) => (uri === root ? store : nestedTable(store, `${uri.slice(root.length + 1)}/`)),
     lancedb: {
       openTable: () => Promise.reject(new Error('a prune needs no native library')),
       connect: () => Promise.reject(new Error('a prune needs no native library')),

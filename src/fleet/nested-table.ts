@@ -1,7 +1,7 @@
 import type { ListOptions, ObjectStore, ObjectSummary } from '../lance/object-store.ts';
 
-/** The part of a store below `prefix` (which ends in `/`) as a store of its own: a table in a root, a generation in a table. */
-export function nestedStore(store: ObjectStore, prefix: string): ObjectStore {
+/** The part of a table below `prefix` (which ends in `/`) as a table of its own: a table in a root, a generation in a table. */
+export function nestedTable(store: ObjectStore, prefix: string): ObjectStore {
   const cut = (summary: ObjectSummary) => ({ ...summary, key: summary.key.slice(prefix.length) });
   return {
     uri: `${store.uri}/${prefix.replace(/\/$/, '')}`,

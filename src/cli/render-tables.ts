@@ -1,13 +1,13 @@
 import type { InspectReport } from '../upkeep/reports.ts';
-import { formatBytes, formatChange, formatCount, formatNumberOf, storeNames } from './format.ts';
+import { formatBytes, formatChange, formatCount, formatNumberOf, tableNames } from './format.ts';
 import { type Cell, type Column, renderTable } from './render-table.ts';
 
 type IndexLine = Pick<InspectReport['indexes'][number], 'name' | 'rowsOutside'>;
 type Shards = NonNullable<InspectReport['wal']>['shards'];
 
 /** `id_idx BTree, all rows` and the like; `none` without an index. */
-export function describeKeyIndex(store: InspectReport): string {
-  const { keyIndex, keyColumn } = store;
+export function describeKeyIndex(table: InspectReport): string {
+  const { keyIndex, keyColumn } = table;
   if (keyIndex === null) return keyColumn === null ? 'no key column' : 'none';
   if (keyIndex.filesMissing) return `${keyIndex.kind}, its files are gone`;
   const covers =
@@ -18,9 +18,9 @@ export function describeKeyIndex(store: InspectReport): string {
 }
 
 /** Generations that wait in the MemWAL, over all shards; `-` for a table without one. */
-export function describePending(store: InspectReport): string {
-  if (store.wal === null) return '-';
-  return formatCount(sum(store.wal.shards, (shard) => shard.pendingGenerations));
+export function describePending(table: InspectReport): string {
+  if (table.wal === null) return '-';
+  return formatCount(sum(table.wal.shards, (shard) => shard.pendingGenerations));
 }
 
 /** `2,000, 1,327 can go (at least 3.2 MiB)`; `-` where they were not counted. */
@@ -35,28 +35,28 @@ export function describeVersions(
 }
 
 /** Everything that `inspect` knows, for a person. */
-export function renderInspect(store: InspectReport): string {
-  const index = store.keyIndex;
+export function renderInspect(table: InspectReport): string {
+  const index = table.keyIndex;
   const facts: [string, string][] = [
-    ['version', String(store.version)],
-    ['rows', formatCount(store.rows)],
-    ['fragments', `${formatCount(store.fragments)} (${formatCount(store.smallFragments)} small)`],
-    ['bytes', formatBytes(store.bytes)],
-    ['key column', store.keyColumn ?? 'none'],
-    ['key index', index === null ? 'none' : `${index.name}, ${describeKeyIndex(store)}`],
-    ['versions', describeVersions(store.versions)],
-    ['MemWAL', store.wal === null ? 'none' : describeWal(store.wal.shards)],
+    ['version', String(table.version)],
+    ['rows', formatCount(table.rows)],
+    ['fragments', `${formatCount(table.fragments)} (${formatCount(table.smallFragments)} small)`],
+    ['bytes', formatBytes(table.bytes)],
+    ['key column', table.keyColumn ?? 'none'],
+    ['key index', index === null ? 'none' : `${index.name}, ${describeKeyIndex(table)}`],
+    ['versions', describeVersions(table.versions)],
+    ['MemWAL', table.wal === null ? 'none' : describeWal(table.wal.shards)],
   ];
-  if (store.hold !== null)
-    facts.push(['hold', `on ${formatNumberOf(store.hold.heldFragments, 'fragment')} since ${store.hold.since}`]);
-  if (store.error !== null)
-    facts.push(['error', `${store.error.code}: ${store.error.message} ${store.error.next ?? ''}`.trimEnd()]);
+  if (table.hold !== null)
+    facts.push(['hold', `on ${formatNumberOf(table.hold.heldFragments, 'fragment')} since ${table.hold.since}`]);
+  if (table.error !== null)
+    facts.push(['error', `${table.error.code}: ${table.error.message} ${table.error.next ?? ''}`.trimEnd()]);
   const head = facts.map(([name, value]) => `  ${name.padEnd(12)}${value}\n`).join('');
   const tables = [
-    store.indexes.length === 0 ? '' : `\n${renderIndexes(store)}`,
-    store.wal === null ? '' : `\n${renderShards(store.wal.shards)}`,
+    table.indexes.length === 0 ? '' : `\n${renderIndexes(table)}`,
+    table.wal === null ? '' : `\n${renderShards(table.wal.shards)}`,
   ];
-  return `${store.target}\n${head}${tables.join('')}`;
+  return `${table.target}\n${head}${tables.join('')}`;
 }
 
 function describeWal(shards: Shards): string {
@@ -121,21 +121,21 @@ function renderShards(shards: Shards): string {
 
 export interface ExtraColumn {
   readonly title: string;
-  cell(store: InspectReport): Cell;
+  cell(table: InspectReport): Cell;
 }
 
 /**
- * One line a store, each value as `before -> after` where it changed. `before` may lack a store that was not there or not readable.
+ * One line a table, each value as `before -> after` where it changed. `before` may lack a table that was not there or not readable.
  */
 export function renderBeforeAfter(
   before: readonly InspectReport[],
   after: readonly InspectReport[],
   extra: readonly ExtraColumn[] = [],
 ): string {
-  const names = storeNames(after.map((store) => store.target));
-  const earlier = new Map(before.map((store) => [store.target, store]));
+  const names = tableNames(after.map((table) => table.target));
+  const earlier = new Map(before.map((table) => [table.target, table]));
   const columns: Column[] = [
-    { title: 'store' },
+    { title: 'table' },
     { title: 'version' },
     { title: 'fragments' },
     { title: 'key index' },
@@ -145,11 +145,11 @@ export function renderBeforeAfter(
     { title: 'bytes' },
     ...extra.map(({ title }) => ({ title })),
   ];
-  const rows = after.map((store): Cell[] => {
-    const was = earlier.get(store.target);
-    const change = (show: (side: InspectReport) => string) => formatChange(was && show(was), show(store));
+  const rows = after.map((table): Cell[] => {
+    const was = earlier.get(table.target);
+    const change = (show: (side: InspectReport) => string) => formatChange(was && show(was), show(table));
     return [
-      names.get(store.target) ?? store.target,
+      names.get(table.target) ?? table.target,
       change((side) => String(side.version)),
       change((side) => formatCount(side.fragments)),
       change(describeKeyIndex),
@@ -157,7 +157,7 @@ export function renderBeforeAfter(
       change(describePending),
       change((side) => formatCount(side.rows)),
       change((side) => formatBytes(side.bytes)),
-      ...extra.map((column) => column.cell(store)),
+      ...extra.map((column) => column.cell(table)),
     ];
   });
   return renderTable(columns, rows);

@@ -17,13 +17,13 @@ import type { Packages } from '../packaging/packages.ts';
 import type { StackSettings } from '../settings.ts';
 import { acknowledge } from './acknowledge.ts';
 
-/** What all functions of a plane share. */
-export interface PlaneContext {
+/** What all functions of a stack share. */
+export interface FunctionContext {
   readonly settings: StackSettings;
   readonly packages: Packages;
 }
 
-export interface PlaneFunctionProps extends PlaneContext {
+export interface UpkeepFunctionProps extends FunctionContext {
   /** Which entry point of `lambdas/`. */
   readonly entry: FunctionName;
   readonly description: string;
@@ -42,13 +42,13 @@ export interface PlaneFunctionProps extends PlaneContext {
 const KEY_ACTIONS = ['kms:Decrypt', 'kms:DescribeKey', 'kms:Encrypt', 'kms:GenerateDataKey'];
 
 /** One function with its own role and log group; the role may do nothing yet but write logs. */
-export class PlaneFunction extends Construct {
+export class UpkeepFunction extends Construct {
   readonly function: LambdaFunction;
   readonly role: Role;
   readonly memoryMb: number;
   readonly logGroup: LogGroup;
 
-  constructor(scope: Construct, id: string, props: PlaneFunctionProps) {
+  constructor(scope: Construct, id: string, props: UpkeepFunctionProps) {
     super(scope, id);
     const { settings } = props;
     this.memoryMb = props.memoryMb;

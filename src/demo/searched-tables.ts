@@ -2,7 +2,7 @@ import { type Connection, Index } from '@lancedb/lancedb';
 import { placeHold } from '../lance/hold-commit.ts';
 import { digestRows, searchedRow, searchedSchema } from './content.ts';
 import { PARTITIONS, searchesOf } from './searches.ts';
-import { addInPieces, createTable, type DemoStore, type ExpectedContent, textKey } from './tables.ts';
+import { addInPieces, createTable, type DemoTable, type ExpectedContent, textKey } from './tables.ts';
 
 interface Shape {
   readonly rows: number;
@@ -26,20 +26,20 @@ async function createSearched(connection: Connection, name: string, shape: Shape
   return { ...digestRows(rows), searches: searchesOf(rows) };
 }
 
-export const articles: DemoStore = {
+export const articles: DemoTable = {
   name: 'articles',
   ailment: '6 fragments outside of its vector and full-text indexes: fast searches miss their rows',
   build: (connection) =>
     createSearched(connection, 'articles', { rows: 600, fragments: 2, tail: { rows: 300, fragments: 6 } }),
 };
 
-export const library: DemoStore = {
+export const library: DemoTable = {
   name: 'library',
   ailment: '24 fragments, whose vector and full-text indexes have to survive the compaction',
   build: (connection) => createSearched(connection, 'library', { rows: 1_440, fragments: 24 }),
 };
 
-export const abandoned: DemoStore = {
+export const abandoned: DemoTable = {
   name: 'abandoned',
   ailment: 'a hold that a crashed process left behind keeps its 20 fragments from compaction',
   async build(connection, storageFor) {

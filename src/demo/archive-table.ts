@@ -4,7 +4,7 @@ import { Index } from '@lancedb/lancedb';
 import { listVersions } from '../lance/list-versions.ts';
 import { createFileObjectStore } from '../storage/file-object-store.ts';
 import { digestRows } from './content.ts';
-import { createTable, type DemoStore, plain, span } from './tables.ts';
+import { createTable, type DemoTable, plain, span } from './tables.ts';
 
 const ROWS = 60;
 /** On each of these days the whole table is written anew, the last time today. */
@@ -14,7 +14,7 @@ const TAGGED = { tag: 'first-quarter', version: 30 };
 
 const rowsOfDay = (day: number) => span('archive', 0, ROWS, day);
 
-export const archive: DemoStore = {
+export const archive: DemoTable = {
   name: 'archive',
   ailment: 'a version for each of 120 days, where 7 days of them are kept; one is tagged',
   async build(connection) {

@@ -20,8 +20,8 @@ export type DemandRule =
   | 'versions-bytes'
   | 'versions-age';
 
-/** What one rule says about one store. `due` when the rule asks for a task of `kind`; `because` is a whole sentence either way. */
-export interface Verdict {
+/** What one rule says about one table. `due` when the rule asks for a task of `kind`; `reason` is a whole sentence either way. */
+export interface RuleResult {
   readonly rule: DemandRule;
   readonly kind: TaskKind;
   readonly threshold: number;
@@ -37,7 +37,7 @@ export interface Verdict {
     | 'versions'
     | 'seconds';
   readonly due: boolean;
-  readonly because: string;
+  readonly reason: string;
 }
 
 /**

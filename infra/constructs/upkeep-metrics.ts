@@ -8,7 +8,7 @@ import type { TaskKind } from '../../src/tasks/task.ts';
 const PERIOD = Duration.minutes(5);
 
 /** The metrics of one stack, by the names that src/aws writes them under in CloudWatch's embedded metric format. */
-export class PlaneMetrics {
+export class UpkeepMetrics {
   readonly #namespace: string;
 
   constructor(stackName: string) {
@@ -24,7 +24,7 @@ export class PlaneMetrics {
   }
 
   sweep(
-    name: 'StoresRead' | 'StoresFailed' | 'StoresSkipped' | 'TasksAsked',
+    name: 'TablesRead' | 'TablesFailed' | 'TablesSkipped' | 'TasksAsked',
     sweep: SweepKind,
     period?: Duration,
   ): Metric {
@@ -33,10 +33,10 @@ export class PlaneMetrics {
 
   /** How often a sweep came to its end. */
   sweepsRun(sweep: SweepKind, period: Duration): Metric {
-    return this.#metric('StoresRead', { stage: `sweep-${sweep}` }, Stats.SAMPLE_COUNT, period);
+    return this.#metric('TablesRead', { stage: `sweep-${sweep}` }, Stats.SAMPLE_COUNT, period);
   }
 
-  recover(name: 'AttemptsEnded' | 'TasksNudged' | 'RecoverErrors', period?: Duration): Metric {
+  recover(name: 'AttemptsEnded' | 'TasksWoken' | 'RecoverErrors', period?: Duration): Metric {
     return this.#metric(name, { stage: 'recover' }, Stats.SUM, period);
   }
 

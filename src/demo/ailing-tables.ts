@@ -1,5 +1,5 @@
 import { Index, type Table } from '@lancedb/lancedb';
-import { archive } from './archive-store.ts';
+import { archive } from './archive-table.ts';
 import { bucketOf } from './bucket.ts';
 import {
   type DemoRow,
@@ -11,10 +11,10 @@ import {
   wideRow,
   wideSchema,
 } from './content.ts';
-import { abandoned, articles, library } from './searched-stores.ts';
-import { addInPieces, createTable, type DemoStore, plain, type Rows, span, textKey } from './tables.ts';
+import { abandoned, articles, library } from './searched-tables.ts';
+import { addInPieces, createTable, type DemoTable, plain, type Rows, span, textKey } from './tables.ts';
 
-const fragmented: DemoStore = {
+const fragmented: DemoTable = {
   name: 'fragmented',
   ailment: '40 small fragments, no index on the key',
   async build(connection) {
@@ -53,7 +53,7 @@ function drawKeys(seed: string, count: number, range: number): string[] {
   return [...keys];
 }
 
-const sessions: DemoStore = {
+const sessions: DemoTable = {
   name: 'sessions',
   ailment: '12 generations in the MemWAL that overwrite each other, no index on the key',
   async build(connection) {
@@ -72,7 +72,7 @@ const sessions: DemoStore = {
 
 const ACCOUNT_BUCKETS = 2;
 
-const accounts: DemoStore = {
+const accounts: DemoTable = {
   name: 'accounts',
   ailment: '2 MemWAL shards with 5 generations each, no index on the key',
   async build(connection) {
@@ -98,7 +98,7 @@ const accounts: DemoStore = {
   },
 };
 
-const orders: DemoStore = {
+const orders: DemoTable = {
   name: 'orders',
   ailment: 'a bitmap on the key under the name id_idx, where a BTree belongs',
   async build(connection) {
@@ -110,7 +110,7 @@ const orders: DemoStore = {
   },
 };
 
-const images: DemoStore = {
+const images: DemoTable = {
   name: 'images',
   ailment: '60 fragments of rows of 50 to 100 KB',
   async build(connection) {
@@ -121,7 +121,7 @@ const images: DemoStore = {
   },
 };
 
-const healthy: DemoStore = {
+const healthy: DemoTable = {
   name: 'healthy',
   ailment: 'nothing: one fragment, its BTree covers every row',
   async build(connection) {
@@ -132,7 +132,7 @@ const healthy: DemoStore = {
   },
 };
 
-export const DEMO_STORES: readonly DemoStore[] = [
+export const DEMO_TABLES: readonly DemoTable[] = [
   fragmented,
   sessions,
   accounts,

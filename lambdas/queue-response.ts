@@ -3,9 +3,9 @@ import type { Context, SQSBatchResponse, SQSEvent, SQSRecord } from 'aws-lambda'
 import type { CloudWorker } from '../src/aws/open-worker.ts';
 
 /** Every message of the batch by itself, one after the other; those that have to come again are named in the response. */
-export async function laneResponse(lane: CloudWorker, event: SQSEvent, context: Context): Promise<SQSBatchResponse> {
+export async function queueResponse(worker: CloudWorker, event: SQSEvent, context: Context): Promise<SQSBatchResponse> {
   const deliver = (record: SQSRecord) =>
-    lane.deliver(record, {
+    worker.deliver(record, {
       remainingMs: () => context.getRemainingTimeInMillis(),
       requestId: context.awsRequestId,
     });

@@ -1,9 +1,9 @@
 import { Duration } from 'aws-cdk-lib';
 import type { Queue } from 'aws-cdk-lib/aws-sqs';
 import { deadLetterRetentionMs } from '../../src/tasks/retention.ts';
-import { laneCap, type TaskKind } from '../../src/tasks/task.ts';
+import { concurrencyCap, type TaskKind } from '../../src/tasks/task.ts';
 import { LEAST_EVENT_SOURCE_CAP } from '../aws-limits.ts';
-import type { PlaneFunction } from './plane-function.ts';
+import type { UpkeepFunction } from './upkeep-function.ts';
 import type { Watched, WatchProps } from './watched.ts';
 
 const QUARTER_HOUR = Duration.minutes(15);
@@ -11,7 +11,7 @@ const HOUR_S = 3_600;
 
 /** Each function's own errors and throttles, as Lambda counts them: also of one that dies before it can say anything. */
 export function watchedFunctions({ workers, sweep, stream, settings }: WatchProps): readonly Watched[] {
-  const functions: readonly (readonly [string, PlaneFunction])[] = [...workers, ['sweep', sweep], ['stream', stream]];
+  const functions: readonly (readonly [string, UpkeepFunction])[] = [...workers, ['sweep', sweep], ['stream', stream]];
   return functions.flatMap(([name, { function: one }]): readonly Watched[] => [
     {
       name: `errors-${name}`,
@@ -22,7 +22,7 @@ export function watchedFunctions({ workers, sweep, stream, settings }: WatchProp
     {
       name: `throttles-${name}`,
       metric: one.metricThrottles({ statistic: 'Sum', period: QUARTER_HOUR }),
-      from: throttlesFrom(name, (kind) => laneCap(kind, settings.settings), workers),
+      from: throttlesFrom(name, (kind) => concurrencyCap(kind, settings.settings), workers),
       runbook: 'A function fails or is throttled',
     },
   ]);
@@ -36,25 +36,25 @@ function throttlesFrom(name: string, capOf: (kind: TaskKind) => number, workers:
     : { warning: 1, critical: 200 };
 }
 
-/** How long the oldest message of each queue waits: of lanes for its function, of letters for a person before they are gone. */
-export function watchedQueues({ lanes, ledger, settings }: WatchProps): readonly Watched[] {
+/** How long the oldest message of each queue waits: of queues for its function, of dead letters for a person before they are gone. */
+export function watchedQueues({ queues, ledger, settings }: WatchProps): readonly Watched[] {
   const age = (queue: Queue) =>
     queue.metricApproximateAgeOfOldestMessage({ statistic: 'Maximum', period: Duration.minutes(5) });
   const keptS = deadLetterRetentionMs(settings.settings.taskHistoryMs) / 1_000;
-  const letters = (name: string, queue: Queue, runbook: string): Watched => ({
-    name: `letters-expire-${name}`,
+  const expiring = (name: string, queue: Queue, runbook: string): Watched => ({
+    name: `dead-letters-expire-${name}`,
     metric: age(queue),
     from: { critical: Math.floor(keptS * 0.75) },
     runbook,
   });
   return [
-    ...lanes.map(({ kind, queue }) => ({
+    ...queues.map(({ kind, queue }) => ({
       name: `oldest-message-${kind}`,
       metric: age(queue),
       from: { warning: HOUR_S, critical: 6 * HOUR_S },
       runbook: 'A function fails or is throttled',
     })),
-    ...lanes.map(({ kind, deadLetters }) => letters(kind, deadLetters, 'Dead letters')),
-    letters('stream', ledger.streamFailures, 'The stream fails'),
+    ...queues.map(({ kind, deadLetters }) => expiring(kind, deadLetters, 'Dead letters')),
+    expiring('stream', ledger.streamFailures, 'The stream fails'),
   ];
 }

@@ -12,26 +12,26 @@ import type { FunctionName } from '../packaging/function-bundle.ts';
 import type { StackSettings } from '../settings.ts';
 import { type DataAccess, grantRoots } from './data-access.ts';
 import { grantTable, RIGHTS } from './ledger-rights.ts';
-import { keyOf, type PlaneContext, PlaneFunction } from './plane-function.ts';
+import { type FunctionContext, keyOf, UpkeepFunction } from './upkeep-function.ts';
 
-export interface LaneProps extends PlaneContext {
+export interface WorkQueueProps extends FunctionContext {
   readonly kind: TaskKind;
-  /** Tasks of this kind that run at once, over all stores. */
+  /** Tasks of this kind that run at once, over all tables. */
   readonly concurrency: number;
 }
 
-export interface LaneWorkerProps {
+export interface QueueWorkerProps {
   readonly entry: FunctionName;
   readonly access: DataAccess;
   readonly ledger: Table;
-  readonly lanes: readonly Lane[];
+  readonly queues: readonly WorkQueue[];
   /** @default - none: the work loads no native library */
   readonly nativeLayer?: ILayerVersion;
   /** Names of table and queues, as the function reads them. */
   readonly names: Readonly<Record<string, string>>;
 }
 
-/** A function of a lane may take all the time that Lambda gives; it stops by itself before its end. */
+/** A function of a queue may take all the time that Lambda gives; it stops by itself before its end. */
 const TIMEOUT = Duration.minutes(15);
 /** A message whose function still runs must not be received again: AWS asks for six times the timeout. */
 const VISIBILITY = Duration.minutes(6 * 15);
@@ -48,17 +48,17 @@ const RECEIVES = 50;
 const RECEIVES_WITHOUT_EVENT_SOURCE_CAP = 1000;
 
 /**
- * A kind's queue, its dead letters, and its function with a cap of its own: what waits in one lane takes nothing from another.
+ * A kind's queue, its dead letters, and its function with a cap of its own: what waits in one queue takes nothing from another.
  * The cap is the function's reserved concurrency and, from 2 on, the event source's maximum concurrency, so that no more
  * is received than can run. Without reservations it is the event source's alone, which then has to be 2 or more.
  */
-export class Lane extends Construct {
+export class WorkQueue extends Construct {
   readonly kind: TaskKind;
   readonly queue: Queue;
   readonly deadLetters: Queue;
-  readonly #props: LaneProps;
+  readonly #props: WorkQueueProps;
 
-  constructor(scope: Construct, id: string, props: LaneProps) {
+  constructor(scope: Construct, id: string, props: WorkQueueProps) {
     super(scope, id);
     this.#props = props;
     this.kind = props.kind;
@@ -83,9 +83,9 @@ export class Lane extends Construct {
   }
 
   /** Puts the function behind the queue. */
-  addWorker(props: LaneWorkerProps): PlaneFunction {
+  addWorker(props: QueueWorkerProps): UpkeepFunction {
     const { settings, packages, concurrency } = this.#props;
-    const worker = new PlaneFunction(this, 'Worker', {
+    const worker = new UpkeepFunction(this, 'Worker', {
       settings,
       packages,
       entry: props.entry,
@@ -105,13 +105,13 @@ export class Lane extends Construct {
       }),
     );
     grantTable(props.ledger, worker.role, RIGHTS.work);
-    grantSend(worker.role, [...props.lanes.map(({ queue }) => queue), this.deadLetters]);
+    grantSend(worker.role, [...props.queues.map(({ queue }) => queue), this.deadLetters]);
     grantRoots(this, worker.role, { ...settings, access: props.access });
     return worker;
   }
 }
 
-/** Nudges go to every lane: whoever frees a store wakes what waits for it. */
+/** Wake-ups go to every queue: whoever frees a table wakes what waits for it. */
 export function grantSend(role: IRole, queues: readonly Queue[]): void {
   const resources = queues.map(({ queueArn }) => queueArn);
   role.addToPrincipalPolicy(new PolicyStatement({ sid: 'Send', actions: ['sqs:SendMessage'], resources }));
