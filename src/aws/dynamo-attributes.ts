@@ -1,6 +1,6 @@
 import type { AttributeValue as DynamoValue } from '@aws-sdk/client-dynamodb';
+import { ledgerRequestInvalid } from '../tasks/ledger-requests.ts';
 import type { Attributes, AttributeValue, Item, ItemKey } from '../tasks/ports.ts';
-import { ledgerRequestInvalid } from './dynamo-errors.ts';
 
 export type DynamoItem = Record<string, DynamoValue>;
 

@@ -1,5 +1,6 @@
 import { TransactionCanceledException } from '@aws-sdk/client-dynamodb';
 import { UpkeepError } from '../errors.ts';
+import { ledgerRequestInvalid } from '../tasks/ledger-requests.ts';
 
 /** Another transaction touched the same items in the same moment: nothing was written, and again is right. */
 const CONFLICTS = new Set([
@@ -75,10 +76,6 @@ export function ledgerError(error: unknown): UpkeepError {
     cause: error,
     details: { failure },
   });
-}
-
-export function ledgerRequestInvalid(message: string, cause?: unknown): UpkeepError {
-  return new UpkeepError(message, { code: 'LEDGER_REQUEST_INVALID', disposition: 'permanent', cause });
 }
 
 function describe(error: unknown): string {

@@ -1,7 +1,7 @@
 import type { TransactWriteItem } from '@aws-sdk/client-dynamodb';
+import { ledgerRequestInvalid } from '../tasks/ledger-requests.ts';
 import type { AttributeValue, Condition, Write } from '../tasks/ports.ts';
 import { type DynamoItem, encodeItem, encodeKey, encodeValue, isSet } from './dynamo-attributes.ts';
-import { ledgerRequestInvalid } from './dynamo-errors.ts';
 
 /** Names and values of one request, each behind a placeholder: attribute names may be reserved words. */
 class Placeholders {

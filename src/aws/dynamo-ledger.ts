@@ -8,10 +8,12 @@ import {
   TransactionCanceledException,
   TransactWriteItemsCommand,
 } from '@aws-sdk/client-dynamodb';
-import type { IndexQuery, Item, ItemKey, Ledger, Page, TransactResult, Write } from '../tasks/ports.ts';
-import { INDEXES, MAX_WRITES } from '../tasks/ports.ts';
+import { jitteredWait } from '../backoff.ts';
+import { assertKeys, assertWrites, nameOfKey } from '../tasks/ledger-requests.ts';
+import type { IndexQuery, Item, ItemKey, Ledger, Page, TransactResult } from '../tasks/ports.ts';
+import { INDEXES } from '../tasks/ports.ts';
 import { type DynamoItem, decodeItem, encodeKey, encodeValue } from './dynamo-attributes.ts';
-import { failureOf, ledgerError, ledgerRequestInvalid } from './dynamo-errors.ts';
+import { failureOf, ledgerError } from './dynamo-errors.ts';
 import { transactItem } from './dynamo-expressions.ts';
 
 export interface DynamoLedgerOptions {
@@ -24,7 +26,6 @@ export interface DynamoLedgerOptions {
   readonly firstWaitMs?: number;
 }
 
-const LARGEST_BATCH = 100;
 const LONGEST_WAIT_MS = 2_000;
 
 /**
@@ -39,7 +40,7 @@ export function createDynamoLedger(options: DynamoLedgerOptions): Ledger {
   const firstWaitMs = options.firstWaitMs ?? 25;
 
   function pause(attempt: number): Promise<void> {
-    return sleep(random() * Math.min(LONGEST_WAIT_MS, firstWaitMs * 2 ** (attempt - 1)));
+    return sleep(jitteredWait(random, attempt, { firstMs: firstWaitMs, longestMs: LONGEST_WAIT_MS }));
   }
 
   async function repeated<T>(call: () => Promise<T>): Promise<T> {
@@ -60,7 +61,7 @@ export function createDynamoLedger(options: DynamoLedgerOptions): Ledger {
     for (let attempt = 1; left.length > 0; attempt += 1) {
       const request = new BatchGetItemCommand({ RequestItems: { [table]: { Keys: left, ConsistentRead: true } } });
       const answer = await repeated(() => client.send(request));
-      for (const item of (answer.Responses?.[table] ?? []).map(decodeItem)) found.set(nameOf(item), item);
+      for (const item of (answer.Responses?.[table] ?? []).map(decodeItem)) found.set(nameOfKey(item), item);
       left = answer.UnprocessedKeys?.[table]?.Keys ?? [];
       if (left.length === 0) break;
       // DynamoDB answers a part of the batch when it is throttled.
@@ -107,10 +108,10 @@ export function createDynamoLedger(options: DynamoLedgerOptions): Ledger {
       return item && decodeItem(item);
     },
     async getMany(keys) {
-      if (keys.length > LARGEST_BATCH) throw ledgerRequestInvalid(tooMany('keys', keys.length));
-      const distinct = [...new Map(keys.map((key) => [nameOf(key), key])).values()];
+      assertKeys(keys);
+      const distinct = [...new Map(keys.map((key) => [nameOfKey(key), key])).values()];
       const found = await readBatch(distinct);
-      return keys.map((key) => found.get(nameOf(key)));
+      return keys.map((key) => found.get(nameOfKey(key)));
     },
     async query({ pk, skPrefix, limit, after, order = 'ascending' }): Promise<Page<Item>> {
       const begins = skPrefix === '' ? '' : ' AND begins_with(sk, :prefix)';
@@ -175,18 +176,4 @@ function indexRequest(query: IndexQuery, TableName: string): QueryCommandInput {
     ExpressionAttributeValues: values,
     ScanIndexForward: query.order === 'ascending',
   };
-}
-
-function assertWrites(writes: readonly Write[]): void {
-  if (writes.length > MAX_WRITES) throw ledgerRequestInvalid(tooMany('writes', writes.length));
-  const names = new Set(writes.map((write) => nameOf(write.kind === 'put' ? write.item : write.key)));
-  if (names.size !== writes.length) throw ledgerRequestInvalid('Two writes of one transaction name the same item.');
-}
-
-function tooMany(what: string, count: number): string {
-  return `One call to the ledger named ${count} ${what}; at most 100 are possible.`;
-}
-
-function nameOf({ pk, sk }: ItemKey): string {
-  return JSON.stringify([pk, sk]);
 }

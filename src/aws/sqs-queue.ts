@@ -8,6 +8,7 @@ import {
   SendMessageCommand,
   type SQSClient,
 } from '@aws-sdk/client-sqs';
+import { redeliveryDelayMs } from '../backoff.ts';
 import { UpkeepError } from '../errors.ts';
 import type { DeadLetter, DeadLetterQueue, RedriveOutcome, TaskQueue } from '../tasks/ports.ts';
 import type { TaskKind } from '../tasks/task.ts';
@@ -21,8 +22,6 @@ export interface SqsQueue extends TaskQueue, DeadLetterQueue {
 }
 
 const LONGEST_DELAY_S = 900;
-const RETRY_STEP_S = 5;
-const RETRY_MOST_S = 60;
 /** While an operator looks through the dead letters; each look ends by showing them again. */
 const LOOK_S = 20;
 const EMPTY_ANSWERS = 3;
@@ -134,7 +133,7 @@ export function createSqsQueue(options: {
       return Number(Attributes?.ApproximateNumberOfMessages ?? 0);
     },
     async retryLater(kind, ReceiptHandle, receiveCount) {
-      const VisibilityTimeout = Math.min(RETRY_MOST_S, RETRY_STEP_S * Math.max(1, receiveCount));
+      const VisibilityTimeout = redeliveryDelayMs(receiveCount) / 1_000;
       const request = new ChangeMessageVisibilityCommand({
         QueueUrl: queues[kind].url,
         ReceiptHandle,

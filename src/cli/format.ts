@@ -1,25 +1,6 @@
-const UNITS = ['B', 'KiB', 'MiB', 'GiB', 'TiB'];
-
 /** 1234567 -> `1,234,567`, the same in every locale. */
 export function formatCount(count: number): string {
   return String(count).replace(/\B(?=(\d{3})+(?!\d))/g, ',');
-}
-
-/** 1 + noun, 2 + nouns. */
-export function formatNumberOf(count: number, noun: string): string {
-  return `${formatCount(count)} ${noun}${count === 1 ? '' : 's'}`;
-}
-
-/** Bytes in binary units with at most one decimal: 1536 -> `1.5 KiB`. */
-export function formatBytes(bytes: number): string {
-  let value = bytes;
-  let unit = 0;
-  while (value >= 1024 && unit < UNITS.length - 1) {
-    value /= 1024;
-    unit += 1;
-  }
-  const digits = unit === 0 || value >= 100 ? 0 : 1;
-  return `${value.toFixed(digits)} ${UNITS[unit]}`;
 }
 
 /** Milliseconds as `850 ms`, `12.3 s` or `4 min 10 s`. */

@@ -1,6 +1,7 @@
 import { inspectReport } from '../upkeep/inspect-report.ts';
 import type { ExplainReport } from '../upkeep/reports.ts';
-import { formatCount, formatNumberOf } from './format.ts';
+import { count } from '../wording.ts';
+import { formatCount } from './format.ts';
 import type { Paint } from './paint.ts';
 import { type Cell, type Column, oneLine, renderTable } from './render-table.ts';
 import { describeVersions, renderIndexes } from './render-tables.ts';
@@ -21,7 +22,7 @@ export function renderExplain(report: ExplainReport, paint: Paint): string {
   const { facts } = report;
   const head = [
     report.target,
-    `  version ${facts.version}, ${formatNumberOf(facts.rows, 'row')}, ${formatNumberOf(facts.fragments, 'fragment')}, ` +
+    `  version ${facts.version}, ${count(facts.rows, 'row')}, ${count(facts.fragments, 'fragment')}, ` +
       `observed ${new Date(facts.numbersFrom ?? facts.observedAt).toISOString()}`,
   ];
   if (facts.versions) head.push(`  versions: ${describeVersions(facts.versions)}`);

@@ -1,6 +1,6 @@
-import { duration } from '../fleet/wording.ts';
 import type { PrunePreview } from '../upkeep/reports.ts';
-import { formatBytes, formatCount, formatNumberOf } from './format.ts';
+import { count, duration, size } from '../wording.ts';
+import { formatCount } from './format.ts';
 import { type Column, renderTable } from './render-table.ts';
 
 const COLUMNS: Column[] = [{ title: 'what' }, { title: 'files', align: 'right' }, { title: 'bytes', align: 'right' }];
@@ -23,20 +23,18 @@ export function renderPrunePreview(preview: PrunePreview): string {
   );
   const lines = [
     target,
-    `  ${formatCount(prunableVersions)} of ${formatNumberOf(versions, 'version')} would be deleted, ${formatBytes(bytes)} given back`,
+    `  ${formatCount(prunableVersions)} of ${count(versions, 'version')} would be deleted, ${size(bytes)} given back`,
     `  retention ${duration(retentionMs)} (${source})`,
     `  staying: ${reasons.join(', ')}`,
   ];
-  if (preview.orphans > 0) lines.push(`  ${formatNumberOf(preview.orphans, 'file')} that no version ever named`);
+  if (preview.orphans > 0) lines.push(`  ${count(preview.orphans, 'file')} that no version ever named`);
   if (preview.orphansTooYoung > 0) {
-    lines.push(
-      `  ${formatNumberOf(preview.orphansTooYoung, 'file')} without a version stay: a commit may be under way`,
-    );
+    lines.push(`  ${count(preview.orphansTooYoung, 'file')} without a version stay: a commit may be under way`);
   }
   const rows = Object.entries(preview.classes).map(([name, tally]) => [
     name,
     formatCount(tally.files),
-    formatBytes(tally.bytes),
+    size(tally.bytes),
   ]);
   return `${lines.join('\n')}\n\n${renderTable(COLUMNS, rows)}`;
 }

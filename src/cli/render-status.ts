@@ -1,5 +1,6 @@
 import type { StatusReport } from '../upkeep/reports.ts';
-import { formatCount, formatNumberOf, tableNames } from './format.ts';
+import { count } from '../wording.ts';
+import { formatCount, tableNames } from './format.ts';
 import type { Paint } from './paint.ts';
 import { type Cell, type Column, oneLine, renderTable } from './render-table.ts';
 import { describeIndexes, describeVersions } from './render-tables.ts';
@@ -47,9 +48,7 @@ function keyIndexOf(table: Store): string {
   if (index.filesMissing) return `${index.kind}, its files are gone`;
   if (!index.exact) return `${index.kind}, not a BTree`;
   const uncovered = index.unindexedRows > 0 || index.uncoveredFragments > 0;
-  return uncovered
-    ? `${index.kind}, ${formatNumberOf(index.unindexedRows, 'row')} not covered`
-    : `${index.kind}, all rows`;
+  return uncovered ? `${index.kind}, ${count(index.unindexedRows, 'row')} not covered` : `${index.kind}, all rows`;
 }
 
 function pendingOf(table: Store): string {

@@ -1,5 +1,6 @@
 import type { InspectReport } from '../upkeep/reports.ts';
-import { formatBytes, formatChange, formatCount, formatNumberOf, tableNames } from './format.ts';
+import { count, size } from '../wording.ts';
+import { formatChange, formatCount, tableNames } from './format.ts';
 import { type Cell, type Column, renderTable } from './render-table.ts';
 
 type IndexLine = Pick<InspectReport['indexes'][number], 'name' | 'rowsOutside'>;
@@ -13,7 +14,7 @@ export function describeKeyIndex(table: InspectReport): string {
   const covers =
     keyIndex.uncoveredFragments === 0 && keyIndex.unindexedRows === 0
       ? 'all rows'
-      : `${formatNumberOf(keyIndex.unindexedRows, 'row')} not covered`;
+      : `${count(keyIndex.unindexedRows, 'row')} not covered`;
   return `${keyIndex.kind}, ${covers}`;
 }
 
@@ -29,8 +30,7 @@ export function describeVersions(
 ): string {
   if (versions === null) return '-';
   const { count, prunable, prunableBytes } = versions;
-  const going =
-    prunable === 0 ? 'none can go' : `${formatCount(prunable)} can go (at least ${formatBytes(prunableBytes)})`;
+  const going = prunable === 0 ? 'none can go' : `${formatCount(prunable)} can go (at least ${size(prunableBytes)})`;
   return `${formatCount(count)}, ${going}`;
 }
 
@@ -41,14 +41,14 @@ export function renderInspect(table: InspectReport): string {
     ['version', String(table.version)],
     ['rows', formatCount(table.rows)],
     ['fragments', `${formatCount(table.fragments)} (${formatCount(table.smallFragments)} small)`],
-    ['bytes', formatBytes(table.bytes)],
+    ['bytes', size(table.bytes)],
     ['key column', table.keyColumn ?? 'none'],
     ['key index', index === null ? 'none' : `${index.name}, ${describeKeyIndex(table)}`],
     ['versions', describeVersions(table.versions)],
     ['MemWAL', table.wal === null ? 'none' : describeWal(table.wal.shards)],
   ];
   if (table.hold !== null)
-    facts.push(['hold', `on ${formatNumberOf(table.hold.heldFragments, 'fragment')} since ${table.hold.since}`]);
+    facts.push(['hold', `on ${count(table.hold.heldFragments, 'fragment')} since ${table.hold.since}`]);
   if (table.error !== null)
     facts.push(['error', `${table.error.code}: ${table.error.message} ${table.error.next ?? ''}`.trimEnd()]);
   const head = facts.map(([name, value]) => `  ${name.padEnd(12)}${value}\n`).join('');
@@ -61,11 +61,11 @@ export function renderInspect(table: InspectReport): string {
 
 function describeWal(shards: Shards): string {
   const generations = sum(shards, (shard) => shard.pendingGenerations);
-  if (generations === 0) return `${formatNumberOf(shards.length, 'shard')}, nothing pending`;
+  if (generations === 0) return `${count(shards.length, 'shard')}, nothing pending`;
   const rows = sum(shards, (shard) => shard.pendingRows);
-  const bytes = formatBytes(sum(shards, (shard) => shard.pendingBytes));
-  const pending = `${formatNumberOf(generations, 'generation')} pending (${formatNumberOf(rows, 'row')}, ${bytes})`;
-  return `${formatNumberOf(shards.length, 'shard')}, ${pending}`;
+  const bytes = size(sum(shards, (shard) => shard.pendingBytes));
+  const pending = `${count(generations, 'generation')} pending (${count(rows, 'row')}, ${bytes})`;
+  return `${count(shards.length, 'shard')}, ${pending}`;
 }
 
 /** One line an index: kind, segments and the rows outside of it. */
@@ -86,7 +86,7 @@ export function renderIndexes({ indexes }: InspectReport): string {
     formatCount(index.segments),
     index.rowsOutside === 0 ? '0' : `${formatCount(index.rowsOutside)} (${Math.ceil(index.shareOutside * 100)} %)`,
     index.outsideSince ?? '-',
-    formatBytes(index.bytes),
+    size(index.bytes),
   ]);
   return renderTable(columns, rows);
 }
@@ -96,7 +96,7 @@ export function describeIndexes({ indexes }: { readonly indexes: readonly IndexL
   if (indexes.length === 0) return 'none';
   const worst = [...indexes].sort((a, b) => b.rowsOutside - a.rowsOutside)[0];
   if (!worst?.rowsOutside) return `${indexes.length}, all rows`;
-  return `${indexes.length}, ${worst.name} lacks ${formatNumberOf(worst.rowsOutside, 'row')}`;
+  return `${indexes.length}, ${worst.name} lacks ${count(worst.rowsOutside, 'row')}`;
 }
 
 function renderShards(shards: Shards): string {
@@ -113,7 +113,7 @@ function renderShards(shards: Shards): string {
     formatCount(shard.watermark),
     formatCount(shard.pendingGenerations),
     formatCount(shard.pendingRows),
-    formatBytes(shard.pendingBytes),
+    size(shard.pendingBytes),
     shard.oldestPending ?? '-',
   ]);
   return renderTable(columns, rows);
@@ -156,7 +156,7 @@ export function renderBeforeAfter(
       change(describeIndexes),
       change(describePending),
       change((side) => formatCount(side.rows)),
-      change((side) => formatBytes(side.bytes)),
+      change((side) => size(side.bytes)),
       ...extra.map((column) => column.cell(table)),
     ];
   });

@@ -1,5 +1,6 @@
 import type { TaskReport } from '../upkeep/reports.ts';
-import { formatBytes, formatCount, formatDuration, formatNumberOf, tableNames } from './format.ts';
+import { count, size } from '../wording.ts';
+import { formatCount, formatDuration, tableNames } from './format.ts';
 import type { Paint } from './paint.ts';
 import { type Cell, type Column, renderTable } from './render-table.ts';
 
@@ -12,8 +13,8 @@ export function describeOutcome(task: TaskReport): string {
     if (task.kind === 'Prune') return `${describePruned(task.result.metrics)}${rest}`;
     const versions = `version ${versionBefore} -> ${versionAfter}`;
     if (!compaction) return `${versions}${rest}`;
-    const fragments = `${formatNumberOf(compaction.fragmentsRemoved, 'fragment')} into ${formatCount(compaction.fragmentsAdded)}`;
-    return `${fragments}, ${formatBytes(compaction.bytesWritten)} written, ${versions}${rest}`;
+    const fragments = `${count(compaction.fragmentsRemoved, 'fragment')} into ${formatCount(compaction.fragmentsAdded)}`;
+    return `${fragments}, ${size(compaction.bytesWritten)} written, ${versions}${rest}`;
   }
   if (task.error && task.state !== 'done') return `${task.error.code}: ${task.error.message}`;
   if (task.state === 'waiting') return `waits for ${task.dependsOn.join(', ')}`;
@@ -23,8 +24,8 @@ export function describeOutcome(task: TaskReport): string {
 
 function describePruned(metrics: Readonly<Record<string, number>>): string {
   const { prune_versions_removed = 0, prune_files_removed = 0, prune_bytes_removed = 0 } = metrics;
-  const versions = formatNumberOf(prune_versions_removed, 'version');
-  return `${versions} and ${formatNumberOf(prune_files_removed, 'file')} removed, ${formatBytes(prune_bytes_removed)} given back`;
+  const versions = count(prune_versions_removed, 'version');
+  return `${versions} and ${count(prune_files_removed, 'file')} removed, ${size(prune_bytes_removed)} given back`;
 }
 
 /** One line a task, in the order given. */

@@ -2,11 +2,7 @@ import { realpath, stat } from 'node:fs/promises';
 import { dirname, resolve } from 'node:path';
 import { UpkeepError } from '../errors.ts';
 import { tableNotFound } from '../lance/errors.ts';
-
-/** A root or target that is not on this machine's disk is written as a URI and left as it is. */
-function isUri(text: string): boolean {
-  return /^[a-z][a-z0-9+.-]*:\/\//i.test(text);
-}
+import { isUri } from '../uri.ts';
 
 /**
  * The roots to maintain: those of the command line, else UPKEEP_ROOTS. Paths become absolute.

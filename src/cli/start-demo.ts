@@ -1,9 +1,10 @@
 import { join } from 'node:path';
 import type { DemoCheck, DemoFleet } from '../demo/fleet.ts';
 import type { ExplainReport, InspectReport, RunReport } from '../upkeep/reports.ts';
+import { count, size } from '../wording.ts';
 import { inspectAll } from './commands/run.ts';
 import { EXIT, exitCodeForRun, hasFailed } from './exit-codes.ts';
-import { formatBytes, formatChange, formatCount, formatDuration, formatNumberOf, tableName } from './format.ts';
+import { formatChange, formatCount, formatDuration, tableName } from './format.ts';
 import type { Invocation } from './invocation.ts';
 import { oneLine } from './render-table.ts';
 import { renderBeforeAfter } from './render-tables.ts';
@@ -52,7 +53,7 @@ export async function startDemo(invocation: Invocation): Promise<number> {
     const took = formatDuration(performance.now() - began);
     if (sick.length === 0)
       invocation.hint(`\nEvery table is healed, in ${took}. Your own folder: npm start -- <folder>`);
-    else invocation.hint(`\n${formatNumberOf(sick.length, 'table')} not healed after ${took}.`);
+    else invocation.hint(`\n${count(sick.length, 'table')} not healed after ${took}.`);
     return sick.length === 0 ? exitCodeForRun(report) : exitCodeForRun(report) || EXIT.failure;
   });
 }
@@ -94,7 +95,7 @@ function printOutcome(
     const was = before.find(({ target }) => target === table.target);
     const counted = formatChange(was && countVersions(was), countVersions(table));
     const bytes = bytesGivenBack(report, table.target);
-    return bytes === 0 ? counted : `${counted}, ${formatBytes(bytes)} given back`;
+    return bytes === 0 ? counted : `${counted}, ${size(bytes)} given back`;
   };
   const searches = (table: InspectReport): string => {
     const outcome = outcomes.get(table.target);
@@ -151,6 +152,6 @@ function nextLine(explained: ExplainReport | undefined): string {
   const waits =
     merged === 0
       ? 'Nothing is due.'
-      : `${formatNumberOf(merged, 'merged generation')} stay for GENERATION_RETENTION, then MergeWal removes them.`;
+      : `${count(merged, 'merged generation')} stay for GENERATION_RETENTION, then MergeWal removes them.`;
   return `  ${name.padEnd(12)}${oneLine(planned.length > 0 ? planned.join(', ') : waits)}\n`;
 }

@@ -1,6 +1,6 @@
+import { count, percent } from '../wording.ts';
 import type { TableFacts } from './facts.ts';
 import type { DemandInput, RuleResult } from './rule-result.ts';
-import { count, percent } from './wording.ts';
 
 const deletedShareDue = 0.2;
 

@@ -1,7 +1,7 @@
 import { OTHER_COLUMN } from '../lance/key-index.ts';
+import { count, duration, percent } from '../wording.ts';
 import type { IndexFacts, TableFacts } from './facts.ts';
 import type { DemandInput, RuleResult } from './rule-result.ts';
-import { count, duration, percent } from './wording.ts';
 
 /** An index that could not be extended is tried again after this long, or as soon as it was built anew. */
 const TRY_AGAIN_MS = 24 * 3_600_000;

@@ -1,7 +1,7 @@
 import { OTHER_COLUMN } from '../lance/key-index.ts';
+import { count } from '../wording.ts';
 import type { KeyIndexFacts, TableFacts } from './facts.ts';
 import type { RuleResult } from './rule-result.ts';
-import { count } from './wording.ts';
 
 /** The rules that ask for an IndexId: no index on the key column, one that is no BTree, or rows outside the BTree. */
 export function keyIndexResults(facts: TableFacts): readonly RuleResult[] {

@@ -1,6 +1,6 @@
+import { count, duration, size } from '../wording.ts';
 import type { TableFacts, VersionFacts } from './facts.ts';
 import type { DemandInput, RuleResult } from './rule-result.ts';
-import { count, duration, size } from './wording.ts';
 
 /** The rules that ask for a Prune: many old versions, much that only they need, or some that are long past their retention. */
 export function versionResults(facts: TableFacts, input: DemandInput): readonly RuleResult[] {

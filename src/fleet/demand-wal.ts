@@ -1,6 +1,6 @@
+import { count, duration, size } from '../wording.ts';
 import type { ShardFacts, TableFacts } from './facts.ts';
 import type { DemandInput, RuleResult } from './rule-result.ts';
-import { count, duration, size } from './wording.ts';
 
 /** The rules that ask for a MergeWal. Generations behind a missing one count for none of them: merging would only fail. */
 export function walResults(facts: TableFacts, input: DemandInput): readonly RuleResult[] {

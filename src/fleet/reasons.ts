@@ -1,11 +1,11 @@
 import type { Health, Task, TaskKind, TaskRequest } from '../tasks/task.ts';
 import { hasEnded } from '../tasks/task.ts';
+import { count, duration } from '../wording.ts';
 import type { RuleResult } from './demand.ts';
 import { brokenIndexes, manySegments } from './demand-indexes.ts';
 import type { TableFacts } from './facts.ts';
 import { holdLeft } from './hold-left.ts';
 import { runsUnderHold } from './plan.ts';
-import { count, duration } from './wording.ts';
 
 export interface Lease {
   readonly taskId: string;

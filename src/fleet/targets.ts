@@ -2,6 +2,7 @@ import { realpath, stat } from 'node:fs/promises';
 import { resolve } from 'node:path';
 import { tableNotFound } from '../lance/errors.ts';
 import { tableIn } from '../lance/table-folder.ts';
+import { isOnS3, isUri } from '../uri.ts';
 import { rootInvalid, targetInvalid, targetOutsideRoots } from './errors.ts';
 
 /** The folder of this product's own files in every root. */
@@ -15,9 +16,9 @@ export const OWN_FOLDER = '_lance_upkeep';
 export async function canonicalTarget(input: string, roots: readonly string[]): Promise<string> {
   const wrong = malformed(input);
   if (wrong !== undefined) throw targetInvalid(input, wrong);
-  const named = isRemote(input) ? canonicalUri(input) : withoutEndSlash(resolve(input));
+  const named = isOnS3(input) ? canonicalUri(input) : withoutEndSlash(resolve(input));
   if (!isTable(named)) throw targetInvalid(input, 'its name does not end in .lance');
-  const target = isRemote(input) ? named : await resolved(named);
+  const target = isOnS3(input) ? named : await resolved(named);
   if (!isTable(target)) throw targetInvalid(input, `it links to ${target}, which does not end in .lance`);
   const root = roots.find((candidate) => target.startsWith(`${withoutEndSlash(candidate)}/`));
   if (root === undefined) throw targetOutsideRoots(target, roots);
@@ -38,7 +39,7 @@ export async function canonicalRoot(input: string): Promise<string> {
   const wrong = malformed(input);
   if (wrong !== undefined) throw rootInvalid(input, wrong);
   if (withoutEndSlash(input).endsWith('.lance')) throw rootInvalid(input, 'it is a table, not a directory of tables');
-  if (isRemote(input)) return canonicalUri(input);
+  if (isOnS3(input)) return canonicalUri(input);
   let path: string;
   try {
     path = await realpath(resolve(input));
@@ -55,17 +56,13 @@ function isTable(target: string): boolean {
   return tableIn(target.slice(target.lastIndexOf('/') + 1)) !== undefined;
 }
 
-function isRemote(input: string): boolean {
-  return /^s3:\/\//i.test(input);
-}
-
 /** Why a name is refused before anything looks it up; undefined when it is fine. */
 function malformed(input: string): string | undefined {
   if (input === '') return 'it is empty';
   // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is looked for
   if (/[\u0000-\u001f\u007f]/.test(input)) return 'it contains a control character';
-  if (!isRemote(input)) {
-    if (/^[a-z][a-z0-9+.-]*:\/\//i.test(input)) return 'only paths and s3:// are known';
+  if (!isOnS3(input)) {
+    if (isUri(input)) return 'only paths and s3:// are known';
     return input.split(/[/\\]/).includes('..') ? 'it contains `..`' : undefined;
   }
   const [bucket, ...folders] = withoutEndSlash(input.slice('s3://'.length)).split('/');

@@ -1,3 +1,4 @@
+import { redeliveryDelayMs } from '../backoff.ts';
 import type { Lifecycle } from '../tasks/api.ts';
 import type { ChangeFeed, Clock } from '../tasks/ports.ts';
 import { TASK_KINDS, type TaskKind } from '../tasks/task.ts';
@@ -23,10 +24,6 @@ const VISIBILITY_MS = 15 * 60_000;
 const POLL_MS = 100;
 /** A retry that is due this soon is waited for; a later one is not runnable now. */
 const PATIENCE_MS = 5_000;
-
-/** A message that cannot be answered yet comes again after 5 s, 10 s, 15 s and so on. */
-const RETRY_STEP_MS = 5_000;
-const RETRY_MOST_MS = 60_000;
 
 /** Moves records from the change feed to the rules of the stream, and messages from the queues to the worker. */
 export interface Dispatcher {
@@ -80,7 +77,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
   async function deliver(message: ReceivedMessage): Promise<void> {
     const outcome = await options.worker.handleDelivery(message, { signal });
     if (outcome === 'acknowledge') await queue.acknowledge(message);
-    else await queue.retryLater(message, Math.min(RETRY_MOST_MS, RETRY_STEP_MS * message.receiveCount));
+    else await queue.retryLater(message, redeliveryDelayMs(message.receiveCount));
   }
 
   /** One round; true when anything happened. */

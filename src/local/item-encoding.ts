@@ -20,10 +20,6 @@ export function decodeItem(key: ItemKey, body: string): Item {
   return { pk: key.pk, sk: key.sk, attributes };
 }
 
-export function keyOfWrite(write: Write): ItemKey {
-  return write.kind === 'put' ? write.item : write.key;
-}
-
 export function holds(conditions: readonly Condition[], item: Item | undefined): boolean {
   return conditions.every((condition) => holdsOne(condition, item));
 }

@@ -2,11 +2,14 @@ import { existsSync, statSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pathToFileURL } from 'node:url';
+import { jitteredWait } from '../backoff.ts';
 import { UpkeepError } from '../errors.ts';
 
 const SCHEMA_VERSION = 2;
 const BUSY_TIMEOUT_MS = 250;
 const BUSY_ATTEMPTS = 60;
+const BUSY_FIRST_WAIT_MS = 10;
+const BUSY_LONGEST_WAIT_MS = 200;
 const SQLITE_BUSY = 5;
 const SQLITE_LOCKED = 6;
 const SQLITE_CORRUPT = 11;
@@ -76,7 +79,7 @@ export async function inTransaction<T>(database: DatabaseSync, random: () => num
     } catch (error) {
       if (!isBusy(error)) throw unavailable(error);
       if (attempt >= BUSY_ATTEMPTS) throw unavailable(error);
-      await sleep(random() * Math.min(200, 5 * 2 ** Math.min(attempt, 6)));
+      await sleep(jitteredWait(random, attempt, { firstMs: BUSY_FIRST_WAIT_MS, longestMs: BUSY_LONGEST_WAIT_MS }));
       continue;
     }
     try {

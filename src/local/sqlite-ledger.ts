@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { DatabaseSync, StatementSync } from 'node:sqlite';
-import { UpkeepError } from '../errors.ts';
+import { assertKeys, assertWrites, keyOfWrite, ledgerRequestInvalid } from '../tasks/ledger-requests.ts';
 import type {
   ChangeFeed,
   Clock,
@@ -12,8 +12,8 @@ import type {
   TransactResult,
   Write,
 } from '../tasks/ports.ts';
-import { INDEXES, MAX_WRITES, TTL_ATTRIBUTE } from '../tasks/ports.ts';
-import { decodeItem, encodeAttributes, holds, keyOfWrite, updated } from './item-encoding.ts';
+import { INDEXES, TTL_ATTRIBUTE } from '../tasks/ports.ts';
+import { decodeItem, encodeAttributes, holds, updated } from './item-encoding.ts';
 import { createChangeFeed } from './sqlite-changes.ts';
 import { inTransaction, openSqliteDatabase, unavailable } from './sqlite-database.ts';
 
@@ -46,10 +46,10 @@ export function createSqliteLedger(options: {
     if (write.kind === 'check') return false;
     const key = keyOfWrite(write);
     if (write.kind === 'delete' && !old) return false;
-    if (write.kind === 'delete') tableItem(statements, key, old, undefined, false);
+    if (write.kind === 'delete') writeItem(statements, key, old, undefined, false);
     else {
       const attributes = write.kind === 'put' ? write.item.attributes : updated(write, old);
-      tableItem(statements, key, old, { pk: key.pk, sk: key.sk, attributes }, false);
+      writeItem(statements, key, old, { pk: key.pk, sk: key.sk, attributes }, false);
     }
     return true;
   }
@@ -59,7 +59,8 @@ export function createSqliteLedger(options: {
     const digest = digestOf(writes);
     const earlier = statements.token.get(token, now - TOKEN_LIFE_MS);
     if (earlier) {
-      if (earlier.digest !== digest) throw tokenReused(token);
+      if (earlier.digest !== digest)
+        throw ledgerRequestInvalid(`The client token ${token} was used again for other writes.`);
       return { result: { written: true }, changed: false };
     }
     const before = writes.map((write) => read(keyOfWrite(write)));
@@ -78,7 +79,7 @@ export function createSqliteLedger(options: {
       return reading(() => read(key));
     },
     async getMany(keys) {
-      if (keys.length > 100) throw tooMany('keys', keys.length);
+      assertKeys(keys);
       return reading(() => keys.map(read));
     },
     async query({ pk, skPrefix, limit, after, order = 'ascending' }) {
@@ -97,7 +98,7 @@ export function createSqliteLedger(options: {
       database,
       random,
       now: () => options.clock.now(),
-      remove: (item) => tableItem(statements, item, item, undefined, true),
+      remove: (item) => writeItem(statements, item, item, undefined, true),
     }),
     onChange(listener) {
       listeners.add(listener);
@@ -141,7 +142,7 @@ function prepare(database: DatabaseSync) {
 }
 
 /** Writes the item (undefined: takes it away), its index entries and its change record. */
-function tableItem(
+function writeItem(
   statements: Statements,
   key: ItemKey,
   old: Item | undefined,
@@ -214,29 +215,4 @@ function reading<T>(work: () => T): T {
 function digestOf(writes: readonly Write[]): string {
   const plain = JSON.stringify(writes, (_key, value) => (value instanceof Set ? [...value].sort() : value));
   return createHash('sha256').update(plain).digest('base64');
-}
-
-function assertWrites(writes: readonly Write[]): void {
-  if (writes.length > MAX_WRITES) throw tooMany('writes', writes.length);
-  const keys = new Set(writes.map((write) => JSON.stringify([keyOfWrite(write).pk, keyOfWrite(write).sk])));
-  if (keys.size !== writes.length) {
-    throw new UpkeepError('Two writes of one transaction name the same item.', {
-      code: 'LEDGER_REQUEST_INVALID',
-      disposition: 'permanent',
-    });
-  }
-}
-
-function tooMany(what: string, count: number): UpkeepError {
-  return new UpkeepError(`One call to the ledger named ${count} ${what}; at most 100 are possible.`, {
-    code: 'LEDGER_REQUEST_INVALID',
-    disposition: 'permanent',
-  });
-}
-
-function tokenReused(token: string): UpkeepError {
-  return new UpkeepError(`The client token ${token} was used again for other writes.`, {
-    code: 'LEDGER_REQUEST_INVALID',
-    disposition: 'permanent',
-  });
 }

@@ -1,4 +1,5 @@
 import type { ObjectStore } from '../lance/object-store.ts';
+import { isOnS3 } from '../uri.ts';
 import { createFileObjectStore } from './file-object-store.ts';
 
 /** How tables are reached: the object store of a URI, and what LanceDB has to be told for it. */
@@ -12,7 +13,7 @@ export interface Storage {
  * the process's environment gets what the source of a shallow clone reads from there.
  */
 export async function openStorage(roots: readonly string[], environment: NodeJS.ProcessEnv): Promise<Storage> {
-  if (!roots.some(isRemote)) return { storageFor: createFileObjectStore, lancedbOptions: {} };
+  if (!roots.some(isOnS3)) return { storageFor: createFileObjectStore, lancedbOptions: {} };
   const [{ createS3Client }, { createS3ObjectStore }, lancedb] = await Promise.all([
     import('./s3-client.ts'),
     import('./s3-object-store.ts'),
@@ -21,11 +22,7 @@ export async function openStorage(roots: readonly string[], environment: NodeJS.
   const client = createS3Client(environment);
   Object.assign(environment, lancedb.lancedbEnvironment(environment));
   return {
-    storageFor: (uri) => (isRemote(uri) ? createS3ObjectStore({ client, uri }) : createFileObjectStore(uri)),
+    storageFor: (uri) => (isOnS3(uri) ? createS3ObjectStore({ client, uri }) : createFileObjectStore(uri)),
     lancedbOptions: lancedb.lancedbStorageOptions(environment),
   };
-}
-
-function isRemote(uri: string): boolean {
-  return uri.startsWith('s3://');
 }

@@ -7,6 +7,7 @@ import {
   PutObjectCommand,
   type S3Client,
 } from '@aws-sdk/client-s3';
+import { jitteredWait } from '../backoff.ts';
 import { UpkeepError } from '../errors.ts';
 import type { Listing, ListOptions, ObjectStore, ObjectSummary } from '../lance/object-store.ts';
 import { failureOf, s3Error, wasRepeated } from './s3-errors.ts';
@@ -43,9 +44,8 @@ export function createS3ObjectStore(options: S3StoreOptions): ObjectStore {
     return { Bucket: bucket, Key: root + key };
   }
 
-  /** Waits between tries: full jitter below a bound that doubles. */
   async function pause(attempt: number): Promise<void> {
-    await sleep(random() * Math.min(LONGEST_WAIT_MS, firstWaitMs * 2 ** (attempt - 1)));
+    await sleep(jitteredWait(random, attempt, { firstMs: firstWaitMs, longestMs: LONGEST_WAIT_MS }));
   }
 
   /** Undefined for what is absent. */

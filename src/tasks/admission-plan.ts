@@ -1,3 +1,4 @@
+import { ABSENT, anyOf, equals, lacks } from './conditions.ts';
 import { dependencyCycle } from './errors.ts';
 import {
   aliasKey,
@@ -17,14 +18,12 @@ import { hasEnded, type Task, type TaskRequest } from './task.ts';
 
 export const MAX_REASONS = 20;
 
-export const STILL_UNDONE: Condition = {
-  test: 'any',
-  of: [
-    { test: 'equals', attribute: 'state', value: 'waiting' },
-    { test: 'equals', attribute: 'state', value: 'queued' },
-    { test: 'equals', attribute: 'state', value: 'running' },
-  ],
-};
+/** The task has not ended. */
+export const STILL_OPEN: Condition = anyOf(
+  equals('state', 'waiting'),
+  equals('state', 'queued'),
+  equals('state', 'running'),
+);
 
 export interface AdmissionInput {
   readonly request: TaskRequest;
@@ -77,8 +76,8 @@ function planTask(input: AdmissionInput, pendingDependencies: readonly TaskRecor
     failures: 0,
     createdAt: now,
   };
-  const writes: Write[] = [{ kind: 'put', item: newTaskItem(task, now), when: [{ test: 'absent' }] }];
-  if (input.named) writes.push({ kind: 'check', key: aliasKey(id), when: [{ test: 'absent' }] });
+  const writes: Write[] = [{ kind: 'put', item: newTaskItem(task, now), when: [ABSENT] }];
+  if (input.named) writes.push({ kind: 'check', key: aliasKey(id), when: [ABSENT] });
   writes.push(...forceCurrent(input, pendingDependencies), ...edges(id, pendingDependencies));
   return { taskId: id, task, joined: false, writes, open: { ...input.open, next: id } };
 }
@@ -106,12 +105,12 @@ function planJoin(input: AdmissionInput, into: TaskRecord, pendingDependencies: 
   const becomesWaiting = set.state === 'waiting';
   if (becomesWaiting) delete set.wakeAt;
   const when: Condition[] = [
-    { test: 'equals', attribute: 'state', value: task.state },
-    { test: 'equals', attribute: 'attempts', value: task.attempts },
-    { test: 'equals', attribute: 'reasonCount', value: task.reasonCount },
-    { test: 'equals', attribute: 'rank', value: task.rank },
+    equals('state', task.state),
+    equals('attempts', task.attempts),
+    equals('reasonCount', task.reasonCount),
+    equals('rank', task.rank),
   ];
-  if (rank !== task.rank) when.push({ test: 'lacks', attribute: 'hasDependents' });
+  if (rank !== task.rank) when.push(lacks('hasDependents'));
   const forced = into === input.current ? [] : forceCurrent(input, pendingDependencies);
   const changes = Object.keys(set).length > 0 || added.length > 0;
   const writes: Write[] = [];
@@ -151,10 +150,7 @@ function forceCurrent(input: AdmissionInput, pendingDependencies: readonly TaskR
       kind: 'update',
       key: taskKey(current.id),
       set: { force: true, wakeAt: input.now + FIRST_WAKE_UP_MS },
-      when: [
-        { test: 'equals', attribute: 'state', value: 'queued' },
-        { test: 'equals', attribute: 'attempts', value: current.attempts },
-      ],
+      when: [equals('state', 'queued'), equals('attempts', current.attempts)],
     },
   ];
 }
@@ -163,7 +159,7 @@ function forceCurrent(input: AdmissionInput, pendingDependencies: readonly TaskR
 function edges(dependent: string, pendingDependencies: readonly TaskRecord[]): readonly Write[] {
   return pendingDependencies.flatMap((dependency): readonly Write[] => {
     const id = dependency.task.id;
-    const when = [STILL_UNDONE, { test: 'equals', attribute: 'rank', value: dependency.task.rank } as const];
+    const when = [STILL_OPEN, equals('rank', dependency.task.rank)];
     const key = taskKey(id);
     return [
       dependency.hasDependents
@@ -182,7 +178,7 @@ function alias(input: AdmissionInput, task: Task): readonly Write[] {
     removeAfter: ttlSeconds(input.now, aliasRetentionMs(input.historyMs)),
   };
   return [
-    { kind: 'put', item: { ...aliasKey(input.id), attributes }, when: [{ test: 'absent' }] },
-    { kind: 'check', key: taskKey(input.id), when: [{ test: 'absent' }] },
+    { kind: 'put', item: { ...aliasKey(input.id), attributes }, when: [ABSENT] },
+    { kind: 'check', key: taskKey(input.id), when: [ABSENT] },
   ];
 }

@@ -1,4 +1,5 @@
 import type { Claim, ClaimOutcome } from './api.ts';
+import { equals, unchanged } from './conditions.ts';
 import { healthKey, leaseKey, openKey, QUEUED_ONLY, type TaskRecord, taskKey } from './items.ts';
 import { endLostAttempt, renew } from './lease.ts';
 import { findTask, type LedgerContext, transact, untilWritten } from './ledger-context.ts';
@@ -133,11 +134,7 @@ async function take(
       key: taskKey(task.id),
       set: { ...begun, claimId, token },
       remove: QUEUED_ONLY,
-      when: [
-        { test: 'equals', attribute: 'state', value: 'queued' },
-        { test: 'equals', attribute: 'attempts', value: task.attempts },
-        { test: 'equals', attribute: 'force', value: task.force },
-      ],
+      when: [equals('state', 'queued'), equals('attempts', task.attempts), equals('force', task.force)],
     },
     takeLease(task.target, table.lease, {
       claimId,
@@ -164,7 +161,7 @@ function becomesCurrent(id: string, { task }: TaskRecord, open: OpenTasks): Writ
     return {
       kind: 'check',
       key: openKey(task.target, task.kind),
-      when: [{ test: 'equals', attribute: 'current', value: id }],
+      when: [equals('current', id)],
     };
   }
   const { next, ...rest } = open;
@@ -174,10 +171,6 @@ function becomesCurrent(id: string, { task }: TaskRecord, open: OpenTasks): Writ
 
 /** The health was read apart from the lease: a cooldown that began in between must not be passed. */
 function sameCooldown({ task }: TaskRecord, { cooldownUntil }: Health): Write {
-  const attribute = 'cooldownUntil';
-  const same =
-    cooldownUntil === undefined
-      ? ({ test: 'lacks', attribute } as const)
-      : ({ test: 'equals', attribute, value: cooldownUntil } as const);
-  return { kind: 'check', key: healthKey(task.target, task.kind), when: [same] };
+  const when = [unchanged('cooldownUntil', cooldownUntil)];
+  return { kind: 'check', key: healthKey(task.target, task.kind), when };
 }

@@ -1,4 +1,5 @@
 import { errorRecord } from '../errors.ts';
+import { contains, equals, lacks, sizeIs } from './conditions.ts';
 import { dependencyFailed } from './errors.ts';
 import {
   EDGE_PREFIX,
@@ -52,10 +53,7 @@ export async function tellDependents(
       key: taskKey(task.id),
       set: { removeAfter: ttlSeconds(context.clock.now(), context.settings.taskHistoryMs) },
       remove: ['unnotifiedShard'],
-      when: [
-        { test: 'equals', attribute: 'state', value: task.state },
-        { test: 'lacks', attribute: 'removeAfter' },
-      ],
+      when: [equals('state', task.state), lacks('removeAfter')],
     },
   ]);
 }
@@ -97,9 +95,9 @@ function unblock(context: LedgerContext, dependent: Task, endedId: string): Writ
     set: last ? { state: 'queued', ...queuedAttributes(dependent, now + FIRST_WAKE_UP_MS) } : {},
     remove: last ? WAITING_ONLY : [],
     when: [
-      { test: 'equals', attribute: 'state', value: 'waiting' },
-      { test: 'contains', attribute: 'pendingDependencies', value: endedId },
-      { test: 'size', attribute: 'pendingDependencies', value: dependent.pendingDependencies.length },
+      equals('state', 'waiting'),
+      contains('pendingDependencies', endedId),
+      sizeIs('pendingDependencies', dependent.pendingDependencies.length),
     ],
   };
 }
@@ -118,10 +116,7 @@ async function failDependent(
     key: taskKey(id),
     set: { state: 'failed', error: storedError(error), ...endedAttributes(id, now) },
     remove: [...WAITING_ONLY, ...QUEUED_ONLY],
-    when: [
-      { test: 'equals', attribute: 'state', value: 'waiting' },
-      { test: 'contains', attribute: 'pendingDependencies', value: ended.id },
-    ],
+    when: [equals('state', 'waiting'), contains('pendingDependencies', ended.id)],
   };
   const writes = [write, changeOpen(target, kind, open, without(open, id))];
   return { writes, failed: { ...dependent, state: 'failed', error, endedAt: now } };

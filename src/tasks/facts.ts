@@ -1,4 +1,5 @@
 import type { StoredFacts } from './api.ts';
+import { anyOf, equals, lacks, lessThan } from './conditions.ts';
 import { factsKey, reader, shardOf, shards, sortableTime } from './items.ts';
 import { type LedgerContext, transact } from './ledger-context.ts';
 import { mergedPage } from './pages.ts';
@@ -21,15 +22,7 @@ export async function putFacts(
         needShard: shardOf(target),
         needSort: `${sortableTime(need)}#${target}`,
       },
-      when: [
-        {
-          test: 'any',
-          of: [
-            { test: 'lacks', attribute: 'observedAt' },
-            { test: 'less', attribute: 'observedAt', value: observedAt },
-          ],
-        },
-      ],
+      when: [anyOf(lacks('observedAt'), lessThan('observedAt', observedAt))],
     },
   ]);
   return result.written;
@@ -42,7 +35,7 @@ export async function getFacts(context: LedgerContext, target: string): Promise<
 
 /** Drops the observation of a table that is gone, unless a newer one is there; false then. */
 export async function forgetFacts(context: LedgerContext, target: string, observedAt: number): Promise<boolean> {
-  const when = [{ test: 'equals', attribute: 'observedAt', value: observedAt }] as const;
+  const when = [equals('observedAt', observedAt)] as const;
   const result = await transact(context, [{ kind: 'delete', key: factsKey(target), when }]);
   return result.written;
 }

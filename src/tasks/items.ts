@@ -22,7 +22,7 @@ export interface TaskRecord {
 }
 
 export const FIRST_WAKE_UP_MS = 60_000;
-export const JUDGE_AFTER_MS = 15 * 60_000;
+export const RECHECK_AFTER_MS = 15 * 60_000;
 
 /** Sort keys that the stream's filters look for. */
 export const TASK_SK = 'TASK';
@@ -81,7 +81,7 @@ export function queuedAttributes(task: { id: string; kind: TaskKind }, wakeAt: n
 export const QUEUED_ONLY = ['queuedShard', 'wakeAt', 'wakeStepMs', 'notBefore'] as const;
 
 export function waitingAttributes(id: string, now: number): Attributes {
-  return { waitingShard: shardOf(id), recheckAt: now + JUDGE_AFTER_MS };
+  return { waitingShard: shardOf(id), recheckAt: now + RECHECK_AFTER_MS };
 }
 export const WAITING_ONLY = ['waitingShard', 'recheckAt'] as const;
 

@@ -1,5 +1,6 @@
 import { errorRecord } from '../errors.ts';
 import type { Claim } from './api.ts';
+import { equals, lacks } from './conditions.ts';
 import { holderLost, leaseLost } from './errors.ts';
 import { healthKey, leaseKey, openKey, readTask, taskKey } from './items.ts';
 import { type LedgerContext, transact, untilWritten } from './ledger-context.ts';
@@ -39,10 +40,7 @@ export async function baseVersion(context: LedgerContext, claim: Claim, current:
       kind: 'update',
       key: taskKey(id),
       set: { firstBaseVersion: current },
-      when: [
-        { test: 'lacks', attribute: 'firstBaseVersion' },
-        { test: 'equals', attribute: 'claimId', value: claim.claimId },
-      ],
+      when: [lacks('firstBaseVersion'), equals('claimId', claim.claimId)],
     },
   ]);
   if (result.written) return current;
@@ -75,7 +73,7 @@ function clearHolder(target: string, lease: Lease, now: number) {
   const { claimId, expiresAt } = lease.holder ?? { claimId: '', expiresAt: 0 };
   return releaseLease(target, { token: lease.token + 1, releasedAt: now }, [
     ...heldBy(claimId, lease.token),
-    { test: 'equals', attribute: 'expiresAt', value: expiresAt },
+    equals('expiresAt', expiresAt),
   ]);
 }
 

@@ -1,3 +1,4 @@
+import { EXISTS, equals } from './conditions.ts';
 import type { TaskRecord } from './items.ts';
 import { FIRST_WAKE_UP_MS, reader, taskKey } from './items.ts';
 import { type LedgerContext, transact } from './ledger-context.ts';
@@ -35,7 +36,7 @@ export async function pause(context: LedgerContext, { scope, by, reason, since }
 
 /** False when that very scope was not paused. What waited is due again within two minutes. */
 export async function resume(context: LedgerContext, scope: string): Promise<boolean> {
-  const result = await transact(context, [{ kind: 'delete', key: pauseKey(scope), when: [{ test: 'exists' }] }]);
+  const result = await transact(context, [{ kind: 'delete', key: pauseKey(scope), when: [EXISTS] }]);
   return result.written;
 }
 
@@ -67,10 +68,7 @@ export async function holdPaused(context: LedgerContext, { task, wakeAt }: TaskR
       kind: 'update',
       key: taskKey(task.id),
       set: { wakeAt: next, wakeStepMs: FIRST_WAKE_UP_MS },
-      when: [
-        { test: 'equals', attribute: 'state', value: 'queued' },
-        { test: 'equals', attribute: 'wakeAt', value: wakeAt },
-      ],
+      when: [equals('state', 'queued'), equals('wakeAt', wakeAt)],
     },
   ]);
 }

@@ -56,6 +56,9 @@ export type Write =
 /** At most this many writes make one transaction. */
 export const MAX_WRITES = 100;
 
+/** At most this many keys are read by one call. */
+export const MAX_KEYS = 100;
+
 /** `refused` lists the writes whose condition was false, with the item as it was (undefined: absent). */
 export type TransactResult =
   | { readonly written: true }

@@ -1,13 +1,14 @@
 import { type ErrorRecord, errorRecord } from '../errors.ts';
 import type { RecoverReport } from './api.ts';
+import { equals, lacks } from './conditions.ts';
 import { nextWakeStep } from './cooldown.ts';
 import { release } from './dependents.ts';
 import { dependencyUnknown } from './errors.ts';
 import {
   FIRST_WAKE_UP_MS,
   healthKey,
-  JUDGE_AFTER_MS,
   queuedAttributes,
+  RECHECK_AFTER_MS,
   reader,
   readTask,
   shards,
@@ -138,10 +139,7 @@ async function wakeAgain(context: LedgerContext, hint: Item): Promise<boolean> {
       kind: 'update',
       key: taskKey(task.id),
       set: next,
-      when: [
-        { test: 'equals', attribute: 'state', value: 'queued' },
-        { test: 'equals', attribute: 'wakeAt', value: wakeAt },
-      ],
+      when: [equals('state', 'queued'), equals('wakeAt', wakeAt)],
     },
   ]);
   if (!result.written || cooling !== undefined) return false;
@@ -168,8 +166,8 @@ async function recheck(context: LedgerContext, hint: Item): Promise<boolean> {
     {
       kind: 'update',
       key: taskKey(task.id),
-      set: { recheckAt: now + JUDGE_AFTER_MS },
-      when: [{ test: 'equals', attribute: 'state', value: 'waiting' }],
+      set: { recheckAt: now + RECHECK_AFTER_MS },
+      when: [equals('state', 'waiting')],
     },
   ]);
   const records = await readInPages(context, task.pendingDependencies);
@@ -199,10 +197,7 @@ async function queueUnblocked(context: LedgerContext, task: Task, now: number): 
       key: taskKey(task.id),
       set: { state: 'queued', ...queuedAttributes(task, now + FIRST_WAKE_UP_MS) },
       remove: WAITING_ONLY,
-      when: [
-        { test: 'equals', attribute: 'state', value: 'waiting' },
-        { test: 'lacks', attribute: 'pendingDependencies' },
-      ],
+      when: [equals('state', 'waiting'), lacks('pendingDependencies')],
     },
   ]);
 }

@@ -1,5 +1,6 @@
 import type { ErrorRecord } from '../errors.ts';
 import type { AttemptEnd, LifecycleSettings } from './api.ts';
+import { equals } from './conditions.ts';
 import { LONGEST_LIFE_MS, MAX_FAILURES, waitAfterContention, waitAfterFailure } from './cooldown.ts';
 import {
   compactionKey,
@@ -142,10 +143,7 @@ function taskWrite(input: EndInput, set: Attributes, remove: readonly string[]):
     key: taskKey(record.task.id),
     set: lost ? set : { ...set, settledBy: claimId },
     remove: ['claimId', 'token', ...remove, ...gone, ...(lost ? ['settledBy'] : [])],
-    when: [
-      { test: 'equals', attribute: 'state', value: 'running' },
-      { test: 'equals', attribute: 'claimId', value: claimId },
-    ],
+    when: [equals('state', 'running'), equals('claimId', claimId)],
   };
 }
 

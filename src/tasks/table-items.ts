@@ -1,4 +1,5 @@
 import type { ErrorRecord } from '../errors.ts';
+import { anyOf, equals, lacks, unchanged } from './conditions.ts';
 import { defined, HOLDER_ATTRIBUTE, healthKey, leaseKey, openKey, reader, shardOf } from './items.ts';
 import type { Attributes, Condition, Item, Write } from './ports.ts';
 import type { Health, TaskKind } from './task.ts';
@@ -77,10 +78,7 @@ export function isExpired(holder: LeaseHolder, now: number, holderGone: (process
 
 /** Takes a lease that nobody holds, if it is still as it was read. */
 export function takeLease(target: string, lease: Lease, holder: LeaseHolder): Write {
-  const unchanged: Condition =
-    lease.token === 0
-      ? { test: 'lacks', attribute: 'token' }
-      : { test: 'equals', attribute: 'token', value: lease.token };
+  const sameToken = unchanged('token', lease.token === 0 ? undefined : lease.token);
   return {
     kind: 'update',
     key: leaseKey(target),
@@ -95,7 +93,7 @@ export function takeLease(target: string, lease: Lease, holder: LeaseHolder): Wr
       expiresAt: holder.expiresAt,
       leaseShard: shardOf(target),
     },
-    when: [{ test: 'lacks', attribute: HOLDER_ATTRIBUTE }, unchanged],
+    when: [lacks(HOLDER_ATTRIBUTE), sameToken],
   };
 }
 
@@ -105,10 +103,7 @@ export function releaseLease(target: string, set: Attributes, when: readonly Con
 }
 
 export function heldBy(claimId: string, token: number): readonly Condition[] {
-  return [
-    { test: 'equals', attribute: HOLDER_ATTRIBUTE, value: claimId },
-    { test: 'equals', attribute: 'token', value: token },
-  ];
+  return [equals(HOLDER_ATTRIBUTE, claimId), equals('token', token)];
 }
 
 /** After a success: no streak, no cooldown. */
@@ -129,18 +124,8 @@ export function failedAgain(
   failure: { readonly at: number; readonly taskId: string; readonly error: ErrorRecord },
 ): Write {
   const stored = { ...failure, error: { ...failure.error, message: failure.error.message.slice(0, 2_000) } };
-  const unchanged: readonly Condition[] =
-    health.streak === 0
-      ? [
-          {
-            test: 'any',
-            of: [
-              { test: 'lacks', attribute: 'streak' },
-              { test: 'equals', attribute: 'streak', value: 0 },
-            ],
-          },
-        ]
-      : [{ test: 'equals', attribute: 'streak', value: health.streak }];
+  const sameStreak =
+    health.streak === 0 ? anyOf(lacks('streak'), equals('streak', 0)) : equals('streak', health.streak);
   return {
     kind: 'update',
     key: healthKey(health.target, health.kind),
@@ -151,21 +136,17 @@ export function failedAgain(
       lastFailure: JSON.stringify(stored),
       ...(cooldownUntil === undefined ? {} : { cooldownUntil }),
     },
-    when: unchanged,
+    when: [sameStreak],
   };
 }
 
 /** Writes OPEN#kind as `after`, if it is still `before`. */
 export function changeOpen(target: string, kind: TaskKind, before: OpenTasks, after: OpenTasks): Write {
-  const same = (attribute: 'current' | 'next'): Condition => {
-    const value = before[attribute];
-    return value === undefined ? { test: 'lacks', attribute } : { test: 'equals', attribute, value };
-  };
   return {
     kind: 'update',
     key: openKey(target, kind),
     set: { target, kind, ...defined(after) },
     remove: (['current', 'next'] as const).filter((name) => after[name] === undefined),
-    when: [same('current'), same('next')],
+    when: [unchanged('current', before.current), unchanged('next', before.next)],
   };
 }

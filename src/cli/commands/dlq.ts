@@ -1,6 +1,6 @@
 import { type Command, InvalidArgumentError, Option } from 'commander';
 import { UpkeepError } from '../../errors.ts';
-import type { TaskKind } from '../../tasks/task.ts';
+import { TASK_KINDS, type TaskKind } from '../../tasks/task.ts';
 import type { Operator } from '../../upkeep/operator.ts';
 import type { DeadLetterReport } from '../../upkeep/reports.ts';
 import { EXIT } from '../exit-codes.ts';
@@ -8,8 +8,6 @@ import type { Invocation } from '../invocation.ts';
 import { oneLine, renderTable } from '../render-table.ts';
 import type { Invoke } from './invoke.ts';
 
-// Not taken from the tasks' code: the words of the command line are a contract of their own.
-const QUEUES: readonly TaskKind[] = ['Compact', 'IndexId', 'MergeWal', 'OptimizeIndices', 'Prune'];
 const DEFAULT_LIMIT = 50;
 /** A dead letter is looked for among so many. */
 const LARGEST_LIMIT = 1_000;
@@ -40,7 +38,7 @@ export function declareDlq(program: Command, invoke: Invoke): void {
   const list = dlq
     .command('list')
     .description('List dead letters, newest first.')
-    .addOption(new Option('--queue <kind>', 'only of this queue').choices(QUEUES))
+    .addOption(new Option('--queue <kind>', 'only of this queue').choices(TASK_KINDS))
     .addOption(new Option('--limit <count>', 'at most so many').default(DEFAULT_LIMIT).argParser(count))
     .option('--json', 'print one JSON object');
   list.action((options: ListOptions) => invoke(list, (invocation) => listDeadLetters(invocation, options)));

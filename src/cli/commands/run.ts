@@ -2,8 +2,8 @@ import { type Command, Option } from 'commander';
 import { UpkeepError } from '../../errors.ts';
 import type { Operator } from '../../upkeep/operator.ts';
 import type { InspectReport, LeftOut, RunReport } from '../../upkeep/reports.ts';
+import { count } from '../../wording.ts';
 import { exitCodeForRun, hasFailed } from '../exit-codes.ts';
-import { formatNumberOf } from '../format.ts';
 import type { Invocation } from '../invocation.ts';
 import { oneLine } from '../render-table.ts';
 import { renderBeforeAfter } from '../render-tables.ts';
@@ -91,10 +91,10 @@ function summary(report: RunReport, roots: readonly string[]): string {
   if (tables === 0)
     return `No table was found under ${roots.join(', ')}: a table is a folder *.lance that holds _versions/.`;
   if (report.tasks.length === 0)
-    return `${formatNumberOf(tables, 'table')}, nothing was due. "lance-upkeep explain <target>" says why.`;
+    return `${count(tables, 'table')}, nothing was due. "lance-upkeep explain <target>" says why.`;
   const done = report.tasks.filter((task) => task.state === 'done').length;
   const failed = report.tasks.filter(hasFailed).length;
   const open = report.tasks.length - done - failed;
   const counts = [`${done} done`, `${failed} failed`, ...(open > 0 ? [`${open} left for later`] : [])];
-  return `${formatNumberOf(tables, 'table')}, ${formatNumberOf(report.tasks.length, 'task')}: ${counts.join(', ')}.`;
+  return `${count(tables, 'table')}, ${count(report.tasks.length, 'task')}: ${counts.join(', ')}.`;
 }

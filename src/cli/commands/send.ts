@@ -1,15 +1,12 @@
 import { Argument, type Command } from 'commander';
 import { UpkeepError } from '../../errors.ts';
-import type { TaskKind } from '../../tasks/task.ts';
+import { TASK_KINDS, type TaskKind } from '../../tasks/task.ts';
 import type { SendReport } from '../../upkeep/reports.ts';
 import { EXIT, exitCodeForTask } from '../exit-codes.ts';
 import { renderPrunePreview } from '../render-prune.ts';
 import { describeOutcome } from '../render-tasks.ts';
 import { locateTarget } from '../roots.ts';
 import type { Invoke } from './invoke.ts';
-
-// Not taken from the tasks' code: the words of the command line are a contract of their own.
-const KINDS: readonly TaskKind[] = ['Compact', 'IndexId', 'MergeWal', 'OptimizeIndices', 'Prune'];
 
 const EXAMPLES = `
 Prints the id of the task. A request for a kind and table that is already asked for joins that task.
@@ -32,7 +29,7 @@ export function declareSend(program: Command, invoke: Invoke): void {
   const command = program
     .command('send')
     .description('Ask for one task by hand.')
-    .addArgument(new Argument('<kind>', 'what to do').choices(KINDS))
+    .addArgument(new Argument('<kind>', 'what to do').choices(TASK_KINDS))
     .argument('<target>', 'path or URI of a table (*.lance)')
     .option('--depends-on <id...>', 'ids of tasks that have to be done before')
     .option('--force', 'pass a cooldown once')

@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { formatBytes, formatChange, formatCount, formatDuration, tableNames } from '../../../src/cli/format.ts';
+import { formatChange, formatCount, formatDuration, tableNames } from '../../../src/cli/format.ts';
 import { choosePaint } from '../../../src/cli/paint.ts';
 import { renderError } from '../../../src/cli/render-error.ts';
 import { renderTable } from '../../../src/cli/render-table.ts';
@@ -53,14 +53,8 @@ describe('a table', () => {
 });
 
 describe('numbers for people', () => {
-  it('have thousands, binary units and fitting times', () => {
+  it('have thousands and fitting times', () => {
     expect([formatCount(1), formatCount(1234567)]).toEqual(['1', '1,234,567']);
-    expect([formatBytes(0), formatBytes(1023), formatBytes(1536), formatBytes(300 * 1024 * 1024)]).toEqual([
-      '0 B',
-      '1023 B',
-      '1.5 KiB',
-      '300 MiB',
-    ]);
     expect([formatDuration(850), formatDuration(12_340), formatDuration(250_000)]).toEqual([
       '850 ms',
       '12.3 s',
@@ -164,15 +158,15 @@ describe('the before and after of a table', () => {
 
   it('lists each index of an inspected table, with what is outside of it', () => {
     const [, table] = renderInspect({ ...after, wal: null }).split('\n\n');
-    expect(table).toMatch(/words +Inverted +text +2 +5 \(1 %\) +2026-01-02T03:04:05\.000Z +2\.0 KiB/);
+    expect(table).toMatch(/words +Inverted +text +2 +5 \(1 %\) +2026-01-02T03:04:05\.000Z +2 KiB/);
     expect(renderInspect(after)).not.toContain('hold');
     const held = { ...after, hold: { since: '2026-01-02T03:04:05.000Z', heldFragments: 3 } };
     expect(renderInspect(held)).toMatch(/hold +on 3 fragments since 2026-01-02T03:04:05\.000Z/);
   });
 
   it('lists each shard of an inspected table', () => {
-    expect(renderInspect(before)).toContain('MemWAL      1 shard, 12 generations pending (100 rows, 2.0 KiB)');
-    expect(renderInspect(before)).toMatch(/s-1 +0 +12 +100 +2\.0 KiB +2026-01-02T03:04:05\.000Z/);
+    expect(renderInspect(before)).toContain('MemWAL      1 shard, 12 generations pending (100 rows, 2 KiB)');
+    expect(renderInspect(before)).toMatch(/s-1 +0 +12 +100 +2 KiB +2026-01-02T03:04:05\.000Z/);
   });
 
   it('says how many rows an index does not cover', () => {
@@ -191,7 +185,7 @@ describe('the before and after of a table', () => {
 
 describe('the outcome of a task', () => {
   it('says what a compaction did', () => {
-    expect(describeOutcome(taskReport())).toBe('40 fragments into 1, 2.0 KiB written, version 7 -> 9');
+    expect(describeOutcome(taskReport())).toBe('40 fragments into 1, 2 KiB written, version 7 -> 9');
   });
 
   it('says when there was nothing to change', () => {

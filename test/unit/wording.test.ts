@@ -1,5 +1,5 @@
 import { describe, expect, it } from 'vitest';
-import { count, duration, percent, size } from '../../../src/fleet/wording.ts';
+import { count, duration, percent, size } from '../../src/wording.ts';
 
 describe('numbers in messages', () => {
   it('are counted with their noun', () => {
