@@ -2,6 +2,7 @@ import { CLOUD_VARIABLES } from '../src/aws/names.ts';
 import { loadSettings, type Settings, settingDefinitions } from '../src/config.ts';
 import { UpkeepError } from '../src/errors.ts';
 import { canonicalRoot } from '../src/fleet/targets.ts';
+import { isOnS3 } from '../src/uri.ts';
 import {
   assertBucket,
   assertCaps,
@@ -149,7 +150,7 @@ function variablesOf(given: Readonly<Record<string, string | undefined>>, roots:
 }
 
 async function s3Root(root: string): Promise<string> {
-  if (/^s3:\/\//i.test(root)) return canonicalRoot(root);
+  if (isOnS3(root)) return canonicalRoot(root);
   throw new UpkeepError(`The root ${JSON.stringify(root)} cannot be maintained from AWS: it is not on S3.`, {
     code: 'ROOT_INVALID',
     disposition: 'permanent',

@@ -5,6 +5,7 @@ import { type AwsEnvironment, createS3Client } from '../storage/s3-client.ts';
 import { createS3ObjectStore } from '../storage/s3-object-store.ts';
 import type { Clock, Ledger } from '../tasks/ports.ts';
 import { systemClock } from '../tasks/system-clock.ts';
+import { createOwnedRoots, type OwnedRoots } from '../upkeep/owned-roots.ts';
 import { createDynamoClient, createSqsClient } from './clients.ts';
 import { createDynamoLedger } from './dynamo-ledger.ts';
 import { createLog, type Log } from './log.ts';
@@ -50,4 +51,10 @@ export function openCloud(environment: AwsEnvironment, overrides: CloudOverrides
     newId: randomUUID,
     ...given,
   };
+}
+
+/** That the roots are this stack's alone, known by its ledger. */
+export function ownedRootsOf({ ledger, names, storageFor, newId, clock }: Cloud, roots: readonly string[]): OwnedRoots {
+  const now = () => clock.now();
+  return createOwnedRoots({ ledger, ledgerName: names.table, roots, storageFor, newId, now });
 }

@@ -5,9 +5,8 @@ import { holdLeft } from '../fleet/hold-left.ts';
 import { canonicalRoot } from '../fleet/targets.ts';
 import type { AwsEnvironment } from '../storage/s3-client.ts';
 import type { Lifecycle } from '../tasks/api.ts';
-import { createOwnedRoots } from '../upkeep/owned-roots.ts';
 import { createPlanner } from '../upkeep/planner.ts';
-import { type CloudOverrides, openCloud } from './cloud.ts';
+import { type CloudOverrides, openCloud, ownedRootsOf } from './cloud.ts';
 import { changeRecordOf, type StreamRecord } from './dynamo-stream-records.ts';
 import { createProgressLog } from './progress-log.ts';
 
@@ -41,16 +40,9 @@ function timeFor(remainingMs: number): number {
 /** @throws SETTING_*, CLOUD_NAME_MISSING, ROOT_INVALID (permanent) */
 export async function openPlanner(environment: AwsEnvironment, overrides: CloudOverrides = {}): Promise<CloudPlanner> {
   const cloud = openCloud(environment, overrides);
-  const { ledger, storageFor, settings, log, metrics, newId, clock } = cloud;
+  const { settings, log, metrics, clock } = cloud;
   const roots = await Promise.all(settings.roots.map(canonicalRoot));
-  const owned = createOwnedRoots({
-    ledger,
-    ledgerName: cloud.names.table,
-    roots,
-    storageFor,
-    newId,
-    now: () => clock.now(),
-  });
+  const owned = ownedRootsOf(cloud, roots);
   const { lifecycle, sweep } = createPlanner({
     ...cloud,
     roots,

@@ -2,10 +2,9 @@ import { errorRecord, UpkeepError } from '../errors.ts';
 import { canonicalRoot } from '../fleet/targets.ts';
 import { lancedbEnvironment, lancedbStorageOptions } from '../storage/lancedb-storage.ts';
 import type { Perform, TaskKind } from '../tasks/task.ts';
-import { createOwnedRoots } from '../upkeep/owned-roots.ts';
 import { createWorkerRuntime, type WorkerRuntime } from '../upkeep/worker-runtime.ts';
 import { createLancedb } from '../work/lancedb.ts';
-import { type CloudOverrides, openCloud } from './cloud.ts';
+import { type CloudOverrides, openCloud, ownedRootsOf } from './cloud.ts';
 import { createProgressLog } from './progress-log.ts';
 
 /** A message as an event source hands it to a function. */
@@ -47,7 +46,7 @@ export async function openWorker(
 ): Promise<CloudWorker> {
   const { exit = exitHard, holder, wrapPerform, ...cloudOverrides } = overrides;
   const cloud = openCloud(environment, cloudOverrides);
-  const { queue, ledger, settings, storageFor, log, metrics, clock, newId } = cloud;
+  const { queue, settings, log, metrics, newId } = cloud;
   // The source of a shallow clone reads its endpoint from the process's environment alone.
   Object.assign(environment, lancedbEnvironment(environment));
   const roots = await Promise.all(settings.roots.map(canonicalRoot));
@@ -68,14 +67,7 @@ export async function openWorker(
     onProgress: createProgressLog({ log, metrics, queue: kind, requestId: () => requestId }),
     onResult: (result, task) => metrics.put({ kind }, result.metrics, { target: task.target, taskId: task.id }),
   });
-  const owned = createOwnedRoots({
-    ledger,
-    ledgerName: cloud.names.table,
-    roots,
-    storageFor,
-    newId,
-    now: () => clock.now(),
-  });
+  const owned = ownedRootsOf(cloud, roots);
 
   async function handle(message: QueueMessage, receiveCount: number, { remainingMs }: InvocationContext) {
     const { body, messageId, attributes } = message;

@@ -50,7 +50,11 @@ export function createInvocation(context: CommandContext, flags: GlobalFlags): I
     paint: choosePaint({ isTTY: context.stderr.isTTY, wanted, env: context.env }),
     rewrites: context.stderr.isTTY && context.env.TERM !== 'dumb',
   });
-  const settings = () => loadSettings(context.env, CLOUD_VARIABLES);
+  let parsed: Settings | undefined;
+  const settings = () => {
+    parsed ??= loadSettings(context.env, CLOUD_VARIABLES);
+    return parsed;
+  };
   const print = (text: string) => {
     progress.clear();
     context.stdout.write(text);
