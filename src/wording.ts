@@ -3,7 +3,7 @@ export function count(value: number, noun: string): string {
   return `${value.toLocaleString('en-US')} ${noun}${value === 1 ? '' : 's'}`;
 }
 
-/** 268435456 -> `256 MiB`; below 1 KiB in bytes. */
+/** 268435456 -> `256 MiB`, 1536 -> `1.5 KiB`; below 1 KiB in bytes, from 100 of a unit on without a decimal. */
 export function size(bytes: number): string {
   const units = ['bytes', 'KiB', 'MiB', 'GiB', 'TiB'];
   let value = bytes;
@@ -12,7 +12,7 @@ export function size(bytes: number): string {
     value /= 1024;
     unit += 1;
   }
-  return `${Number(value.toFixed(1))} ${units[unit]}`;
+  return `${Number(value.toFixed(value < 100 ? 1 : 0))} ${units[unit]}`;
 }
 
 /** 5400000 -> `90 min`: the largest unit that leaves at least two of it, rounded. */

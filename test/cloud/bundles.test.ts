@@ -62,7 +62,7 @@ describe('the bundles of the functions', () => {
       );
 
       expect(JSON.parse(stderr)).toEqual([
-        { endedAttempts: 0, woken: 0, rechecked: 0, told: 0, errors: [] },
+        { endedAttempts: 0, woken: 0, rechecked: 0, notified: 0, errors: [] },
         { tables: 0, asked: 0, failed: 0, skipped: 0 },
       ]);
     } finally {

@@ -187,7 +187,7 @@ describe('the command line with a stack', () => {
 
     expect(listed.code).toBe(3);
     expect(JSON.parse(listed.stdout).deadLetters).toMatchObject([
-      { messageId: id, kind: 'Compact', code: 'TARGET_OUTSIDE_ROOTS' },
+      { messageId: id, queue: 'Compact', code: 'TARGET_OUTSIDE_ROOTS' },
     ]);
     expect(shown.stdout).toContain('"target":"s3://elsewhere/db/x.lance"');
     expect(redriven.code).toBe(0);

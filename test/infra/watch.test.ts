@@ -35,7 +35,7 @@ describe('the alarms', () => {
     'warning-oldest-pending',
     'critical-oldest-pending',
     'critical-pile-up-of-shard',
-    'critical-pile-up-of-store',
+    'critical-pile-up-of-table',
     'warning-leases-recovered',
     'warning-failed-MergeWal',
     'critical-no-compaction-sweep',
@@ -52,7 +52,7 @@ describe('the alarms', () => {
   it('ring for a table of 20 shards with 300 generations each, which no shard’s own limit sees', async () => {
     const all = await alarms();
     expect(all.get('critical-pile-up-of-shard')?.Threshold).toBe(4_096);
-    expect(all.get('critical-pile-up-of-store')?.Threshold).toBeLessThanOrEqual(20 * 300);
+    expect(all.get('critical-pile-up-of-table')?.Threshold).toBeLessThanOrEqual(20 * 300);
   });
 
   it('look at what lies among the dead letters, not at what was sent there', async () => {

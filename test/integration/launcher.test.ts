@@ -213,6 +213,6 @@ describe('the packed package', () => {
     expect(await execute(file, ['--version'], { path })).toMatchObject({ code: 0, stderr: '' });
     const demo = await execute(file, ['demo', 'made', '--json', '--quiet'], { path });
     expect({ code: demo.code, stderr: demo.stderr }).toEqual({ code: 0, stderr: '' });
-    expect(JSON.parse(demo.stdout).tables).toHaveLength(9);
+    expect(JSON.parse(demo.stdout).tables).toHaveLength(10);
   });
 });

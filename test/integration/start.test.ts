@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, it } from 'vitest';
 import { buildDemoFleet, checkDemoFleet, type DemoFleet } from '../../src/demo/fleet.ts';
 
 const script = join(import.meta.dirname, '../../src/cli/start.ts');
-const STORES = [
+const NAMES = [
   'fragmented',
   'sessions',
   'accounts',
@@ -39,9 +39,9 @@ function start(words: readonly string[] = []): Promise<Ended> {
 
 /** The lines of the first table that begin with the name of a table, split into cells. */
 function tableLines(stdout: string): Map<string, string[]> {
-  const table = stdout.slice(stdout.indexOf('store '), stdout.indexOf('\nNext'));
+  const table = stdout.slice(stdout.indexOf('table '), stdout.indexOf('\nNext'));
   const rows = table.split('\n').map((line) => line.split(/ {2,}/));
-  return new Map(rows.filter(([name]) => STORES.includes(name ?? '')).map(([name, ...cells]) => [name ?? '', cells]));
+  return new Map(rows.filter(([name]) => NAMES.includes(name ?? '')).map(([name, ...cells]) => [name ?? '', cells]));
 }
 
 beforeAll(async () => {
@@ -63,7 +63,7 @@ describe('npm start', () => {
       ['abandoned', 'right'],
     ]);
     expect([...lines].map(([name, cells]) => [name, ...cells.slice(-3)])).toEqual(
-      STORES.map((name) => [
+      NAMES.map((name) => [
         name,
         name === 'archive' ? 'as written, first-quarter too' : 'as written',
         searches.get(name) ?? '-',
@@ -92,7 +92,7 @@ describe('npm start', () => {
         .slice(stdout.indexOf('\nNext\n'))
         .split('\n')
         .filter((line) => line.startsWith('  ')),
-    ).toHaveLength(STORES.length);
+    ).toHaveLength(NAMES.length);
     expect(stdout).toContain('12 merged generations stay for GENERATION_RETENTION');
     expect(stderr).toContain('Every store is healed');
     expect(stderr).toMatch(/abandoned: A task died and left its hold on fragments behind/);

@@ -7,11 +7,12 @@ describe('numbers in messages', () => {
   });
 
   it('are sizes in the largest binary unit', () => {
-    expect([size(0), size(1023), size(1536), size(2 ** 28), size(2 ** 50)]).toEqual([
+    expect([size(0), size(1023), size(1536), size(2 ** 28), size(654_029), size(2 ** 50)]).toEqual([
       '0 bytes',
       '1023 bytes',
       '1.5 KiB',
       '256 MiB',
+      '639 KiB',
       '1024 TiB',
     ]);
   });
