@@ -94,7 +94,7 @@ describe('npm start', () => {
         .filter((line) => line.startsWith('  ')),
     ).toHaveLength(NAMES.length);
     expect(stdout).toContain('12 merged generations stay for GENERATION_RETENTION');
-    expect(stderr).toContain('Every store is healed');
+    expect(stderr).toContain('Every table is healed');
     expect(stderr).toMatch(/abandoned: A task died and left its hold on fragments behind/);
     expect(stderr).not.toMatch(/ERROR|WARN/);
     expect(code).toBe(0);

@@ -26,8 +26,8 @@ interface Store {
 async function store(): Promise<Store & { table: Awaited<ReturnType<typeof createPlainTable>> }> {
   const folder = temporaryFolder();
   const db = `${folder}/db`;
-  const table = await createPlainTable(db, 'store', rows(0, 20, 0), 2);
-  return { folder, db, target: `${db}/store.lance`, table };
+  const table = await createPlainTable(db, 'events', rows(0, 20, 0), 2);
+  return { folder, db, target: `${db}/events.lance`, table };
 }
 
 /** Runs a command that has to be refused and checks everything that every refusal owes its reader. */
@@ -78,7 +78,7 @@ describe('what is asked wrongly', () => {
 
   test('a path with dots', async () => {
     const one = await store();
-    await refused(one, ['inspect', `${one.db}/../db/store.lance`], { code: 'TARGET_INVALID', exit: 2 });
+    await refused(one, ['inspect', `${one.db}/../db/events.lance`], { code: 'TARGET_INVALID', exit: 2 });
   });
 
   test('a table that does not exist', async () => {
@@ -132,9 +132,9 @@ describe('what is wrong with a table', () => {
 
   test('a table without a key column', async () => {
     const folder = temporaryFolder();
-    const table = await (await connect(`${folder}/db`)).createTable('store', [{ name: 'a', n: 1 }]);
+    const table = await (await connect(`${folder}/db`)).createTable('events', [{ name: 'a', n: 1 }]);
     table.close();
-    const one = { folder, db: `${folder}/db`, target: `${folder}/db/store.lance` };
+    const one = { folder, db: `${folder}/db`, target: `${folder}/db/events.lance` };
     await refused(one, send(one), { code: 'KEY_COLUMN_MISSING', exit: 1 });
     await refused(one, send(one, 'IndexId'), { code: 'KEY_COLUMN_MISSING', exit: 1 });
   });

@@ -47,14 +47,14 @@ test('a folder with a backslash in its name is maintained like any other', async
 
 test('work that failed and has to wait is reported by the next run, and does not end with 0 as if nothing were due', async () => {
   const folder = temporaryFolder();
-  const table = await createPlainTable(`${folder}/db`, 'store', rows(0, 20, 0));
+  const table = await createPlainTable(`${folder}/db`, 'events', rows(0, 20, 0));
   await enableWal(table);
   for (let generation = 1; generation <= 9; generation += 1) await flushGeneration(table, [row(1, generation)]);
   table.close();
   const words = ['run', `${folder}/db`, '--ledger', `${folder}/ledger.sqlite`];
-  const failedId = await failOnce(`${folder}/ledger.sqlite`, 'MergeWal', `${folder}/db/store.lance`);
+  const failedId = await failOnce(`${folder}/ledger.sqlite`, 'MergeWal', `${folder}/db/events.lance`);
   // Nothing wake-ups a task that waits for another one, so that it is only known from the ledger.
-  await startCommand(['send', 'Compact', `${folder}/db/store.lance`, '--depends-on', failedId, ...words.slice(2)])
+  await startCommand(['send', 'Compact', `${folder}/db/events.lance`, '--depends-on', failedId, ...words.slice(2)])
     .ended;
   const { code, report } = await commandJson<RunReport>(words, { INDEX_AFTER_COMPACTION: 'false' });
   expect(report.tasks.find((task) => task.kind === 'Compact')).toMatchObject({
@@ -68,7 +68,7 @@ test('work that failed and has to wait is reported by the next run, and does not
 
 test('a permanent failure is shown as one by status, and not asked for again before the table changes', async () => {
   const folder = temporaryFolder();
-  const table = await createPlainTable(`${folder}/db`, 'store', rows(0, 20, 0));
+  const table = await createPlainTable(`${folder}/db`, 'events', rows(0, 20, 0));
   await table.createIndex('id', { config: Index.btree(), name: 'id_idx' });
   await enableWal(table);
   await table.add(plainTable([row(1, 5)]) as never);
@@ -88,7 +88,7 @@ test('a permanent failure is shown as one by status, and not asked for again bef
   await table.delete("id = 'key-000001'");
   const mended = await commandJson<RunReport>(['run', `${folder}/db`, ...ledger]);
   expect(merges(mended.report).map((task) => task.state)).toContain('done');
-  expect((await readRows(`${folder}/db/store.lance`, { lsm: false })).get('key-000001')).toMatchObject({ n: 9n });
+  expect((await readRows(`${folder}/db/events.lance`, { lsm: false })).get('key-000001')).toMatchObject({ n: 9n });
 });
 
 test('an empty root is refused, so that an unset variable does not mean the current folder', async () => {
@@ -100,21 +100,21 @@ test('an empty root is refused, so that an unset variable does not mean the curr
 
 test('a tagged version is kept by a compaction that prunes older ones', async () => {
   const folder = temporaryFolder();
-  const table = await createPlainTable(`${folder}/db`, 'store', rows(0, 200, 0), 20);
+  const table = await createPlainTable(`${folder}/db`, 'events', rows(0, 200, 0), 20);
   await (await table.tags()).create('release', 10);
   table.close();
   const words = ['run', `${folder}/db`, '--ledger', `${folder}/ledger.sqlite`];
   const { code, report } = await commandJson<RunReport>(words, { VERSION_RETENTION: '0', GENERATION_RETENTION: '0' });
   expect(code).toBe(0);
   expect(report.tasks.find((task) => task.kind === 'Compact')).toMatchObject({ state: 'done' });
-  const tagged = await (await connect(`${folder}/db`)).openTable('store');
+  const tagged = await (await connect(`${folder}/db`)).openTable('events');
   await tagged.checkout('release');
   expect(await tagged.countRows()).toBe(90);
 });
 
 test('the smallest and the largest 64-bit keys are merged like any others', async () => {
   const folder = temporaryFolder();
-  const target = `${folder}/store.lance`;
+  const target = `${folder}/events.lance`;
   const schema = new arrow.Schema([
     new arrow.Field('id', new arrow.Int64(), false),
     new arrow.Field('n', new arrow.Int64(), true),
@@ -128,7 +128,7 @@ test('the smallest and the largest 64-bit keys are merged like any others', asyn
         new arrow.Int64(),
       ),
     } as never);
-  const table = await (await connect(folder)).createEmptyTable('store', schema as never);
+  const table = await (await connect(folder)).createEmptyTable('events', schema as never);
   await table.add(content(0) as never);
   await enableWal(table);
   await upsert(table).execute(content(7) as never);

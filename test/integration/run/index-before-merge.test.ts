@@ -9,7 +9,7 @@ const withoutBuild = { INDEX_BEFORE_MERGE: 'false' };
 /** A table that waits for a merge and has no index on its key. */
 async function storeWithoutIndex(base: number) {
   const folder = temporaryFolder();
-  const table = await createPlainTable(`${folder}/db`, 'store', rows(0, base, 0));
+  const table = await createPlainTable(`${folder}/db`, 'events', rows(0, base, 0));
   await enableWal(table);
   for (let generation = 1; generation <= 9; generation += 1) await flushGeneration(table, [row(1, generation)]);
   table.close();
@@ -17,8 +17,8 @@ async function storeWithoutIndex(base: number) {
   return {
     run: () => commandJson<RunReport>(['run', `${folder}/db`, ...ledger], withoutBuild),
     send: (kind: string) =>
-      commandJson<SendReport>(['send', kind, `${folder}/db/store.lance`, '--wait', ...ledger], withoutBuild),
-    value: async () => (await readRows(`${folder}/db/store.lance`, { lsm: false })).get('key-000001')?.n,
+      commandJson<SendReport>(['send', kind, `${folder}/db/events.lance`, '--wait', ...ledger], withoutBuild),
+    value: async () => (await readRows(`${folder}/db/events.lance`, { lsm: false })).get('key-000001')?.n,
   };
 }
 

@@ -17,7 +17,7 @@ function layer(generation: number) {
 }
 
 async function openStore(root: string): Promise<Table> {
-  return (await connect(root)).openTable('store');
+  return (await connect(root)).openTable('events');
 }
 
 /** Something new for each runner, so that none is killed at rest; answers how many ended by themselves. */
@@ -46,13 +46,13 @@ async function quietRun(root: string): Promise<InspectReport> {
   // A task that lost eight holders in a row ends for good; the next one does its work.
   const notDone = run.report.tasks.filter((task) => task.state !== 'done' && task.error?.code !== 'HOLDER_LOST');
   expect(notDone).toEqual([]);
-  return (await commandJson<InspectReport>(['inspect', `${root}/store.lance`, '--ledger', ledger], settings)).report;
+  return (await commandJson<InspectReport>(['inspect', `${root}/events.lance`, '--ledger', ledger], settings)).report;
 }
 
 test('runners killed 50 times at random moments, then one quiet run, end in the same state as one that never was', async () => {
   const folder = temporaryFolder();
   const quiet = `${folder}/quiet`;
-  const table = await createPlainTable(quiet, 'store', rows(0, 400, 0), 12);
+  const table = await createPlainTable(quiet, 'events', rows(0, 400, 0), 12);
   await enableWal(table);
   for (let generation = 1; generation <= BEFORE; generation += 1) await flushGeneration(table, layer(generation));
   const killed = [`${folder}/killed`, `${folder}/killed-too`];
@@ -64,7 +64,7 @@ test('runners killed 50 times at random moments, then one quiet run, end in the 
 
   for (let kill = 0; kill < KILLS_EACH; kill += 1) await flushGeneration(table, layer(BEFORE + 1 + kill));
   const undisturbed = await quietRun(quiet);
-  const wanted = sorted(await readRows(`${quiet}/store.lance`, { lsm: false }));
+  const wanted = sorted(await readRows(`${quiet}/events.lance`, { lsm: false }));
   for (const root of killed) {
     const after = await quietRun(root);
     expect(withoutItsStrategy(after)).toEqual(withoutItsStrategy(undisturbed));
@@ -79,7 +79,7 @@ test('runners killed 50 times at random moments, then one quiet run, end in the 
     const history = await commandJson<HistoryReport>(['history', '--limit', '1000', '--ledger', ledger]);
     const interrupted = history.report.tasks.filter((task) => task.attempts > 1);
     expect(interrupted.length).toBeGreaterThan(2);
-    for (const lsm of [true, false]) expect(sorted(await readRows(`${root}/store.lance`, { lsm }))).toEqual(wanted);
+    for (const lsm of [true, false]) expect(sorted(await readRows(`${root}/events.lance`, { lsm }))).toEqual(wanted);
   }
 }, 600_000);
 

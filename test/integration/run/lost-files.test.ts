@@ -18,8 +18,8 @@ import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 /** A table with a BTree that covers all its rows, and a generation that waits. */
 async function indexedStore() {
   const folder = temporaryFolder();
-  const target = `${folder}/db/store.lance`;
-  const table = await createPlainTable(`${folder}/db`, 'store', rows(0, 200, 0), 4);
+  const target = `${folder}/db/events.lance`;
+  const table = await createPlainTable(`${folder}/db`, 'events', rows(0, 200, 0), 4);
   await table.delete("id = 'key-000007'");
   await table.createIndex('id', { config: Index.btree(), name: 'id_idx' });
   await enableWal(table);
@@ -62,7 +62,7 @@ describe('a BTree whose folder is gone', () => {
 
     expect(report.task).toMatchObject({ state: 'done', result: { rewroteNothing: false } });
     expect((await store.inspect()).keyIndex).toMatchObject({ filesMissing: false, unindexedRows: 0 });
-    const table = await (await connect(`${store.folder}/db`)).openTable('store');
+    const table = await (await connect(`${store.folder}/db`)).openTable('events');
     expect(await table.query().useLsm(false).where("id = 'key-000003'").toArray()).toHaveLength(1);
   });
 
@@ -102,7 +102,7 @@ test.each(['Bitmap', 'Inverted'])(
   'another index (%s) whose files are gone is named, and built anew where that needs no parameters',
   async (kind) => {
     const store = await indexedStore();
-    const table = await (await connect(`${store.folder}/db`)).openTable('store');
+    const table = await (await connect(`${store.folder}/db`)).openTable('events');
     const config = kind === 'Bitmap' ? Index.bitmap() : Index.fts();
     await table.createIndex('payload', { config, name: 'other_idx' });
     for (let id = 300; id < 320; id += 1) await table.add(plainTable([row(id, 1)]) as never);

@@ -7,11 +7,11 @@ import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 /** A merge that was tried once, failed, and waits for its next try in a minute. */
 async function waitingMerge() {
   const folder = temporaryFolder();
-  const table = await createPlainTable(`${folder}/db`, 'store', rows(0, 20, 0));
+  const table = await createPlainTable(`${folder}/db`, 'events', rows(0, 20, 0));
   await enableWal(table);
   await flushGeneration(table, [row(1, 1)]);
   table.close();
-  const target = `${folder}/db/store.lance`;
+  const target = `${folder}/db/events.lance`;
   const send = (words: readonly string[], environment: Record<string, string> = {}, kind = 'MergeWal') =>
     commandJson<SendReport>(
       ['send', kind, target, '--wait', '--ledger', `${folder}/ledger.sqlite`, ...words],

@@ -6,7 +6,7 @@ import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 
 test('a run that watches a root ends with the sweep that finds another ledger’s marker there', async () => {
   const folder = temporaryFolder();
-  (await createPlainTable(`${folder}/db`, 'store', rows(0, 20, 0), 2)).close();
+  (await createPlainTable(`${folder}/db`, 'events', rows(0, 20, 0), 2)).close();
   const words = ['run', `${folder}/db`, '--watch', '--ledger', `${folder}/ledger.sqlite`];
   const run = startCommand(words, { COMPACTION_INTERVAL: '1' });
   await run.says('compaction: 1 tables read');

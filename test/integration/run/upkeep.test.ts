@@ -47,8 +47,8 @@ async function shardsOf(target: string) {
 
 test('after 40 merges with index upkeep the fragments are compacted, the BTree covers all and only listed directories are left', async () => {
   const folder = temporaryFolder();
-  const target = `${folder}/db/store.lance`;
-  const table = await createPlainTable(`${folder}/db`, 'store', rows(0, 300, 0));
+  const target = `${folder}/db/events.lance`;
+  const table = await createPlainTable(`${folder}/db`, 'events', rows(0, 300, 0));
   await enableWal(table);
   const layers: PlainRow[][] = [rows(0, 300, 0)];
   let fragments = 0;
@@ -77,8 +77,8 @@ test('after 40 merges with index upkeep the fragments are compacted, the BTree c
 
 test('a shard whose writer is gone for good is merged to empty with nothing configured', async () => {
   const folder = temporaryFolder();
-  const target = `${folder}/db/store.lance`;
-  const table = await createPlainTable(`${folder}/db`, 'store', rows(0, 20, 0));
+  const target = `${folder}/db/events.lance`;
+  const table = await createPlainTable(`${folder}/db`, 'events', rows(0, 20, 0));
   await enableWal(table);
   await flushGeneration(table, [row(3, 1)]);
   table.close();
@@ -92,12 +92,12 @@ test('a shard whose writer is gone for good is merged to empty with nothing conf
 
 test('20 shards of one table are merged by one committer at a time, without a single conflict', async () => {
   const folder = temporaryFolder();
-  const target = `${folder}/db/store.lance`;
-  const table = await createPlainTable(`${folder}/db`, 'store', rows(0, 200, 0));
+  const target = `${folder}/db/events.lance`;
+  const table = await createPlainTable(`${folder}/db`, 'events', rows(0, 200, 0));
   await table.setUnenforcedPrimaryKey('id');
   await table.setLsmWriteSpec({ specType: 'bucket', column: 'id', numBuckets: 20 });
   const layers = [rows(0, 200, 1), rows(100, 300, 2)];
-  for (const layer of layers) await flushBuckets(`${folder}/db`, 'store', 20, layer);
+  for (const layer of layers) await flushBuckets(`${folder}/db`, 'events', 20, layer);
   const report = await maintain(folder, {});
   expect(report.tasks.filter((task) => task.attempts !== 1 || task.error !== null)).toEqual([]);
   expect(
@@ -134,8 +134,8 @@ test('two runners on one ledger share the work, and every merge is done once', a
 
 test('a table that cannot shrink is not compacted again while its version is the same', async () => {
   const folder = temporaryFolder();
-  const table = await createPlainTable(`${folder}/db`, 'store', rows(0, 100, 0), 10);
-  await (await connect(`${folder}/db`)).openTable('store');
+  const table = await createPlainTable(`${folder}/db`, 'events', rows(0, 100, 0), 10);
+  await (await connect(`${folder}/db`)).openTable('events');
   table.close();
   const first = await maintain(folder, { MIN_FRAGMENTS: '1' });
   expect(first.tasks.map((task) => task.kind)).toContain('Compact');

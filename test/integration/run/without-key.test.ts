@@ -23,10 +23,10 @@ const tables: Record<string, (id: number) => { rows: Value[]; schema?: unknown }
 async function make(folder: string, table: (id: number) => { rows: Value[]; schema?: unknown }) {
   const first = table(0);
   const options = first.schema === undefined ? {} : { schema: first.schema as never };
-  const made = await (await connect(`${folder}/db`)).createTable('store', first.rows, options);
+  const made = await (await connect(`${folder}/db`)).createTable('events', first.rows, options);
   for (let id = 1; id < 20; id += 1) await made.add(table(id).rows);
   made.close();
-  return [`${folder}/db/store.lance`, ['--ledger', `${folder}/ledger.sqlite`]] as const;
+  return [`${folder}/db/events.lance`, ['--ledger', `${folder}/ledger.sqlite`]] as const;
 }
 
 describe.each(Object.entries(tables))('a table %s', (_name, table) => {

@@ -47,8 +47,8 @@ function wideRows(fragment: number, rowBytes: number) {
 describe('compacting with optimize', () => {
   test('small fragments become one, no row changes, and a second pass commits nothing', async () => {
     const folder = temporaryFolder();
-    const target = `${folder}/store.lance`;
-    await createPlainTable(folder, 'store', rows(0, 200, 0), 20);
+    const target = `${folder}/events.lance`;
+    await createPlainTable(folder, 'events', rows(0, 200, 0), 20);
     const result = await compact(attemptOn(target), workDependencies());
     expect(result.compaction).toMatchObject({ strategy: 'optimize', fragmentsRemoved: 20, fragmentsAdded: 1 });
     expect(sorted(await readRows(target, { lsm: false }))).toEqual(sorted(expectedRows(rows(0, 200, 0))));
@@ -63,8 +63,8 @@ describe('compacting with optimize', () => {
 
   test('a table with a MemWAL index, which has no fields, is compacted and converges', async () => {
     const folder = temporaryFolder();
-    const target = `${folder}/store.lance`;
-    const table = await createPlainTable(folder, 'store', rows(0, 100, 0), 10);
+    const target = `${folder}/events.lance`;
+    const table = await createPlainTable(folder, 'events', rows(0, 100, 0), 10);
     await enableWal(table);
     await flushGeneration(table, [row(1, 1)]);
     await compact(attemptOn(target), workDependencies());
@@ -76,8 +76,8 @@ describe('compacting with optimize', () => {
 
   test('a retry after a crash between commit and settle still counts what the first attempt rewrote', async () => {
     const folder = temporaryFolder();
-    const target = `${folder}/store.lance`;
-    await createPlainTable(folder, 'store', rows(0, 100, 0), 10);
+    const target = `${folder}/events.lance`;
+    await createPlainTable(folder, 'events', rows(0, 100, 0), 10);
     const base = (await headOf(target)).version;
     await compact(attemptOn(target), workDependencies());
     const retry = await compact(attemptOn(target, { base }), workDependencies());
@@ -167,8 +167,8 @@ describe('compacting within a byte limit', () => {
 describe('the key index task', () => {
   test('it builds a missing BTree, takes new fragments in with one commit and commits nothing when it covers all', async () => {
     const folder = temporaryFolder();
-    const target = `${folder}/store.lance`;
-    const table = await createPlainTable(folder, 'store', rows(0, 3000, 0));
+    const target = `${folder}/events.lance`;
+    const table = await createPlainTable(folder, 'events', rows(0, 3000, 0));
     const built = await indexId(attemptOn(target), workDependencies());
     expect(built.proof).toMatchObject({
       strategy: 'build',

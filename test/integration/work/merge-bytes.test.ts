@@ -154,13 +154,13 @@ function tableOf(
 async function merged(layers: readonly ArrowTable[], sliceBytes: number) {
   const folder = temporaryFolder();
   const [first] = layers;
-  const table = await (await connect(folder)).createEmptyTable('store', first?.schema as never);
+  const table = await (await connect(folder)).createEmptyTable('events', first?.schema as never);
   await enableWal(table);
   for (const layer of layers) {
     await upsert(table).execute(layer as never);
     await table.closeLsmWriters();
   }
-  await mergeWal(attemptOn(`${folder}/store.lance`), workDependencies({ mergeSliceBytes: sliceBytes }));
+  await mergeWal(attemptOn(`${folder}/events.lance`), workDependencies({ mergeSliceBytes: sliceBytes }));
   await table.checkoutLatest();
   const batches: RecordBatch[] = [];
   for await (const batch of table.query().useLsm(false)) batches.push(batch as unknown as RecordBatch);

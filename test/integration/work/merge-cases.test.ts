@@ -26,10 +26,10 @@ import { attemptOn, workDependencies } from '../../fixtures/work.ts';
 /** 100 base rows and one generation for each layer. */
 async function tableWith(layers: readonly (readonly ReturnType<typeof row>[])[], fragments = 1) {
   const folder = temporaryFolder();
-  const table = await createPlainTable(folder, 'store', rows(0, 100, 0), fragments);
+  const table = await createPlainTable(folder, 'events', rows(0, 100, 0), fragments);
   await enableWal(table);
   for (const layer of layers) await flushGeneration(table, layer);
-  return { folder, table, target: `${folder}/store.lance` };
+  return { folder, table, target: `${folder}/events.lance` };
 }
 
 describe('what a merge leaves in the base table', () => {
@@ -237,5 +237,5 @@ test('the scratch clones are gone after a merge, after a failed one too, and wha
   await scratch.createTable('left-by-a-killed-process', [{ id: 'a' }]);
   await mergeWal(attemptOn(target), workDependencies());
   expect(await scratch.tableNames()).toEqual([]);
-  expect(await (await connect(folder)).tableNames()).toEqual(['store']);
+  expect(await (await connect(folder)).tableNames()).toEqual(['events']);
 });

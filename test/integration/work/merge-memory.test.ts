@@ -95,8 +95,8 @@ describe('a merge in many slices', () => {
     let died = true;
     for (let diesAt = 1; died; diesAt += 3) {
       const folder = temporaryFolder();
-      const target = `${folder}/store.lance`;
-      const table = await createPlainTable(folder, 'store', rows(0, 100, 0), 2);
+      const target = `${folder}/events.lance`;
+      const table = await createPlainTable(folder, 'events', rows(0, 100, 0), 2);
       await enableWal(table);
       for (const layer of layers) await flushGeneration(table, layer);
       const { shardId, generations } = await shardOf(target);
@@ -119,8 +119,8 @@ describe('a merge in many slices', () => {
 
   test('stops before its next commit when another merger has moved the watermark', async () => {
     const folder = temporaryFolder();
-    const target = `${folder}/store.lance`;
-    const table = await createPlainTable(folder, 'store', rows(0, 100, 0));
+    const target = `${folder}/events.lance`;
+    const table = await createPlainTable(folder, 'events', rows(0, 100, 0));
     await enableWal(table);
     await flushGeneration(table, rows(90, 130, 1));
     const attempt = attemptOn(target, {

@@ -30,7 +30,7 @@ async function tableWith(key: Column, column: Column, format = '2.2') {
   const field = ({ name, type, metadata }: Column, nullable: boolean) =>
     new arrow.Field(name, type, nullable, metadata ? new Map(Object.entries(metadata)) : undefined);
   const schema = new arrow.Schema([field(key, false), field(column, true)]);
-  const table = await (await connect(folder)).createEmptyTable('store', schema as never, {
+  const table = await (await connect(folder)).createEmptyTable('events', schema as never, {
     storageOptions: { new_table_data_storage_version: format },
   });
   await table.setUnenforcedPrimaryKey(key.name);
@@ -38,7 +38,7 @@ async function tableWith(key: Column, column: Column, format = '2.2') {
   const put = table.mergeInsert(key.name).whenMatchedUpdateAll().whenNotMatchedInsertAll();
   await put.execute(tableOf(schema, [key, column]) as never);
   await table.closeLsmWriters();
-  return { table, target: `${folder}/store.lance` };
+  return { table, target: `${folder}/events.lance` };
 }
 
 function tableOf(schema: Schema, columns: readonly Column[]) {
@@ -123,11 +123,11 @@ describe('a merge refuses once, before anything is written,', () => {
 
 test('a column that the base got later is no tombstone, though it has the field id that those have in the generation', async () => {
   const folder = temporaryFolder();
-  const table = await createPlainTable(folder, 'store', rows(0, 10, 0));
+  const table = await createPlainTable(folder, 'events', rows(0, 10, 0));
   await enableWal(table);
   await flushGeneration(table, [row(1, 1)]);
   await table.addColumns([new arrow.Field('flag', new arrow.Bool(), true)] as never);
-  const target = `${folder}/store.lance`;
+  const target = `${folder}/events.lance`;
   await mergeWal(attemptOn(target), workDependencies());
   expect((await readRows(target, { lsm: false })).get('key-000001')).toMatchObject({ n: 1n, flag: null });
 });
@@ -146,7 +146,7 @@ describe('a table that asks to slow down', () => {
   const calls = ['schema', 'query', 'countRows', 'checkoutLatest'] as const;
   test.each(calls)('while the base table answers %s() makes the merge wait, whatever the step', async (call) => {
     const folder = temporaryFolder();
-    const table = await createPlainTable(folder, 'store', rows(0, 10, 0));
+    const table = await createPlainTable(folder, 'events', rows(0, 10, 0));
     await enableWal(table);
     await flushGeneration(table, [row(1, 1)]);
     const dependencies = workDependencies();
@@ -154,9 +154,9 @@ describe('a table that asks to slow down', () => {
       connect: (uri) => dependencies.lancedb.connect(uri),
       openTable: async (uri) => failing(await dependencies.lancedb.openTable(uri), call),
     };
-    const merge = mergeWal(attemptOn(`${folder}/store.lance`), { ...dependencies, lancedb });
+    const merge = mergeWal(attemptOn(`${folder}/events.lance`), { ...dependencies, lancedb });
     await expect(merge).rejects.toMatchObject({ code: 'STORE_THROTTLED', disposition: 'contention' });
-    expect((await shardOf(`${folder}/store.lance`)).generations).toHaveLength(1);
+    expect((await shardOf(`${folder}/events.lance`)).generations).toHaveLength(1);
   });
 
   function failing(table: Table, call: (typeof calls)[number]): Table {
