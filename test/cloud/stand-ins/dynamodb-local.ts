@@ -22,6 +22,7 @@ export async function startDynamoDbLocal(): Promise<DynamoDbLocal> {
   const java = [
     'java',
     '-Xmx256m',
+    '-XX:+UseSerialGC',
     '-XX:TieredStopAtLevel=1',
     `-Djava.io.tmpdir=${tmpdir()}`,
     '-Djava.library.path=./DynamoDBLocal_lib',
