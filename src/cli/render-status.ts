@@ -18,7 +18,7 @@ const COLUMNS: Column[] = [
   { title: 'reason' },
 ];
 
-type Store = StatusReport['tables'][number];
+type TableStatus = StatusReport['tables'][number];
 
 /** First what is paused; then one line a table, worst first as the report has it, each with the answer to why it is not running. */
 export function renderStatus(report: StatusReport, paint: Paint): string {
@@ -41,7 +41,7 @@ export function renderStatus(report: StatusReport, paint: Paint): string {
   return `${paused.join('')}${rows.length > 0 ? renderTable(COLUMNS, rows) : ''}`;
 }
 
-function keyIndexOf(table: Store): string {
+function keyIndexOf(table: TableStatus): string {
   const index = table.facts?.keyIndex;
   if (table.facts === null) return '-';
   if (!index) return 'none';
@@ -51,7 +51,7 @@ function keyIndexOf(table: Store): string {
   return uncovered ? `${index.kind}, ${count(index.unindexedRows, 'row')} not covered` : `${index.kind}, all rows`;
 }
 
-function pendingOf(table: Store): string {
+function pendingOf(table: TableStatus): string {
   const shards = table.facts?.wal?.shards;
   if (!shards) return '-';
   return formatCount(shards.reduce((total, shard) => total + shard.pendingGenerations, 0));

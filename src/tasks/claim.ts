@@ -46,14 +46,14 @@ export function claim(context: LedgerContext, request: ClaimRequest): Promise<Cl
   });
 }
 
-interface Store {
+interface TableState {
   readonly lease: Lease;
   readonly health: Health;
   readonly open: OpenTasks;
   readonly pause: Pause | undefined;
 }
 
-async function readTableState(context: LedgerContext, { task }: TaskRecord): Promise<Store> {
+async function readTableState(context: LedgerContext, { task }: TaskRecord): Promise<TableState> {
   const { target, kind } = task;
   const [lease, health, open, ...pauses] = await context.ledger.getMany([
     leaseKey(target),
@@ -91,7 +91,7 @@ async function leavePaused(context: LedgerContext, record: TaskRecord, { by, rea
   return { outcome: 'paused', reason: `${by} paused it: ${reason}` };
 }
 
-async function refuse(context: LedgerContext, { task }: TaskRecord, table: Store): Promise<ClaimOutcome | undefined> {
+async function refuse(context: LedgerContext, { task }: TaskRecord, table: TableState): Promise<ClaimOutcome | undefined> {
   const now = context.clock.now();
   const until = coolingUntil(task, table.health, now);
   if (until !== undefined) return { outcome: 'cooling', until };
@@ -115,7 +115,7 @@ async function take(
   context: LedgerContext,
   { claimId, holder }: ClaimRequest,
   record: TaskRecord,
-  table: Store,
+  table: TableState,
 ): Promise<ClaimOutcome | 'changed'> {
   const { task } = record;
   const sentAt = context.clock.monotonic();
