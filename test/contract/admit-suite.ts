@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Ledger } from '../../src/tasks/ports.ts';
 import { compaction, type MakeLedger, TABLE, World, type WorldOptions } from './ledger-world.ts';
 
@@ -26,20 +26,20 @@ export function describeAdmit(make: MakeLedger, options: WorldOptions): void {
       };
     }
 
-    test('a first request makes a queued task that is the next of its kind', async () => {
+    it('a first request makes a queued task that is the next of its kind', async () => {
       const { task } = await world.admit('a', { reason: 'small fragments' });
       expect(task).toMatchObject({ id: 'a', kind: 'Compact', target: TABLE, state: 'queued', attempts: 0, rank: 0 });
       expect(await world.lifecycle.openTasks(TABLE)).toMatchObject([{ id: 'a', reasons: ['small fragments'] }]);
     });
 
-    test('a message repeated after its task ended runs nothing', async () => {
+    it('a message repeated after its task ended runs nothing', async () => {
       await world.admit('a');
       await world.finish(await world.begin('a'));
       expect(await world.admit('a')).toMatchObject({ taskId: 'a', joined: false, task: { state: 'done' } });
       expect(await world.lifecycle.openTasks(TABLE)).toEqual([]);
     });
 
-    test('a request that joined is answered by its alias after the joined task ended', async () => {
+    it('a request that joined is answered by its alias after the joined task ended', async () => {
       await world.admit('a');
       expect(await world.admit('b', { reason: 'again' })).toMatchObject({ taskId: 'a', joined: true });
       await world.finish(await world.begin('a'));
@@ -48,7 +48,7 @@ export function describeAdmit(make: MakeLedger, options: WorldOptions): void {
       expect(await world.lifecycle.getTask('b')).toMatchObject({ id: 'a' });
     });
 
-    test('a request that joined is remembered as long as its task is, however long that one was open', async () => {
+    it('a request that joined is remembered as long as its task is, however long that one was open', async () => {
       const hour = 3_600_000;
       await world.admit('a');
       await world.admit('b');
@@ -62,7 +62,7 @@ export function describeAdmit(make: MakeLedger, options: WorldOptions): void {
       expect(await world.admit('b')).toMatchObject({ taskId: 'a', task: { state: 'done' } });
     });
 
-    test('an id that belongs to another kind or target is refused', async () => {
+    it('an id that belongs to another kind or target is refused', async () => {
       await world.admit('a');
       await world.admit('b');
       await expect(world.admit('a', { kind: 'IndexId' })).rejects.toMatchObject({ code: 'TASK_ID_MISMATCH' });
@@ -71,7 +71,7 @@ export function describeAdmit(make: MakeLedger, options: WorldOptions): void {
       });
     });
 
-    test('a dependency that ends between the reading and the writing leaves no edge that waits for ever', async () => {
+    it('a dependency that ends between the reading and the writing leaves no edge that waits for ever', async () => {
       await world.admit('compaction');
       const claim = await world.begin('compaction');
       between = async () => {
@@ -84,7 +84,7 @@ export function describeAdmit(make: MakeLedger, options: WorldOptions): void {
       expect(await world.state('index')).toBe('queued');
     });
 
-    test('a request waits for the pendingDependencies dependencies and not for the done ones', async () => {
+    it('a request waits for the pendingDependencies dependencies and not for the done ones', async () => {
       await world.admit('done');
       await world.finish(await world.begin('done'), { compaction: compaction({ fragmentsAdded: 0 }) });
       await world.admit('pendingDependencies');
@@ -98,7 +98,7 @@ export function describeAdmit(make: MakeLedger, options: WorldOptions): void {
       expect((await world.admit('other', { kind: 'MergeWal', dependsOn: ['done'] })).task.state).toBe('queued');
     });
 
-    test('a failed dependency fails the request, and an unknown one is named', async () => {
+    it('a failed dependency fails the request, and an unknown one is named', async () => {
       await world.admit('broken');
       await world.fail(await world.begin('broken'), 'permanent');
       const request = { kind: 'IndexId', dependsOn: ['broken'] } as const;
@@ -114,14 +114,14 @@ export function describeAdmit(make: MakeLedger, options: WorldOptions): void {
       expect(await world.lifecycle.getTask('a')).toBeUndefined();
     });
 
-    test('a dependency may be named by a request that joined it', async () => {
+    it('a dependency may be named by a request that joined it', async () => {
       await world.admit('a');
       await world.admit('alias-of-a');
       const { task } = await world.admit('index', { kind: 'IndexId', dependsOn: ['alias-of-a', 'a'] });
       expect(task).toMatchObject({ state: 'waiting', pendingDependencies: ['a'] });
     });
 
-    test('two tasks cannot be made to wait for each other', async () => {
+    it('two tasks cannot be made to wait for each other', async () => {
       await world.admit('compaction');
       await world.admit('index', { kind: 'IndexId', dependsOn: ['compaction'] });
       await expect(world.admit('more', { dependsOn: ['index'] })).rejects.toMatchObject({ code: 'DEPENDENCY_CYCLE' });
@@ -132,7 +132,7 @@ export function describeAdmit(make: MakeLedger, options: WorldOptions): void {
       expect(await world.state('compaction')).toBe('queued');
     });
 
-    test('a task that nothing depends on may be joined with a dependency of any rank', async () => {
+    it('a task that nothing depends on may be joined with a dependency of any rank', async () => {
       await world.admit('index', { kind: 'IndexId' });
       await world.admit('compaction');
       const { task } = await world.admit('after', { kind: 'IndexId', dependsOn: ['compaction'] });
@@ -140,7 +140,7 @@ export function describeAdmit(make: MakeLedger, options: WorldOptions): void {
       expect(await world.lifecycle.getTask('index')).toMatchObject({ rank: 1 });
     });
 
-    test('a rank raised while somebody takes it as a dependency is read again', async () => {
+    it('a rank raised while somebody takes it as a dependency is read again', async () => {
       await world.admit('index', { kind: 'IndexId' });
       await world.admit('compaction');
       between = () => world.admit('merge', { kind: 'MergeWal', dependsOn: ['index'] });
@@ -148,7 +148,7 @@ export function describeAdmit(make: MakeLedger, options: WorldOptions): void {
       await expect(joined).rejects.toMatchObject({ code: 'DEPENDENCY_CYCLE' });
     });
 
-    test('21 dependencies are refused and 20 are taken', async () => {
+    it('21 dependencies are refused and 20 are taken', async () => {
       const ids = Array.from({ length: 21 }, (_, index) => `dependency-${index}`);
       for (const [index, id] of ids.entries()) await world.admit(id, { target: `/data/db/${index}.lance` });
       await expect(world.admit('a', { kind: 'IndexId', dependsOn: ids })).rejects.toMatchObject({
@@ -158,7 +158,7 @@ export function describeAdmit(make: MakeLedger, options: WorldOptions): void {
       expect(task.pendingDependencies).toHaveLength(20);
     });
 
-    test('requests join the next task, also while another runs, and never the running one', async () => {
+    it('requests join the next task, also while another runs, and never the running one', async () => {
       await world.admit('a');
       await world.begin('a');
       expect(await world.admit('b')).toMatchObject({ taskId: 'b', joined: false });
@@ -166,13 +166,13 @@ export function describeAdmit(make: MakeLedger, options: WorldOptions): void {
       expect((await world.lifecycle.openTasks(TABLE)).map((task) => task.id).sort()).toEqual(['a', 'b']);
     });
 
-    test('a next that begins between the reading and the writing is not joined', async () => {
+    it('a next that begins between the reading and the writing is not joined', async () => {
       await world.admit('a');
       between = () => world.begin('a');
       expect(await world.admit('b', { reason: 'later' })).toMatchObject({ taskId: 'b', joined: false });
     });
 
-    test('a next that begins and is put back between the reading and the writing is not made to wait', async () => {
+    it('a next that begins and is put back between the reading and the writing is not made to wait', async () => {
       await world.admit('a');
       await world.admit('index', { kind: 'IndexId', target: '/data/db/y.lance' });
       between = async () => {
@@ -182,7 +182,7 @@ export function describeAdmit(make: MakeLedger, options: WorldOptions): void {
       expect(await world.state('a')).toBe('queued');
     });
 
-    test('a next that is released between the reading and the writing waits for what the join brings', async () => {
+    it('a next that is released between the reading and the writing waits for what the join brings', async () => {
       await world.admit('compaction');
       const claim = await world.begin('compaction');
       await world.admit('index', { kind: 'IndexId', dependsOn: ['compaction'] });
@@ -198,7 +198,7 @@ export function describeAdmit(make: MakeLedger, options: WorldOptions): void {
       });
     });
 
-    test('a next that fails between the reading and the writing is not joined', async () => {
+    it('a next that fails between the reading and the writing is not joined', async () => {
       await world.admit('compaction');
       const claim = await world.begin('compaction');
       await world.admit('index', { kind: 'IndexId', dependsOn: ['compaction'] });
@@ -209,7 +209,7 @@ export function describeAdmit(make: MakeLedger, options: WorldOptions): void {
       expect(await world.admit('b', { kind: 'IndexId' })).toMatchObject({ taskId: 'b', task: { state: 'queued' } });
     });
 
-    test('a request joins a queued task that was tried before, unless it brings pendingDependencies dependencies', async () => {
+    it('a request joins a queued task that was tried before, unless it brings pendingDependencies dependencies', async () => {
       await world.admit('a');
       await world.fail(await world.begin('a'), 'contention');
       expect(await world.admit('b')).toMatchObject({ taskId: 'a', joined: true });
@@ -219,7 +219,7 @@ export function describeAdmit(make: MakeLedger, options: WorldOptions): void {
       expect(await world.state('c')).toBe('waiting');
     });
 
-    test('a join adds its reason, its dependencies and its force', async () => {
+    it('a join adds its reason, its dependencies and its force', async () => {
       await world.admit('a', { kind: 'IndexId', reason: 'one' });
       await world.admit('compaction');
       await world.admit('b', { kind: 'IndexId', reason: 'two', force: true, dependsOn: ['compaction'] });
@@ -232,14 +232,14 @@ export function describeAdmit(make: MakeLedger, options: WorldOptions): void {
       });
     });
 
-    test('of 25 reasons 20 are kept and all are counted', async () => {
+    it('of 25 reasons 20 are kept and all are counted', async () => {
       for (let index = 0; index < 25; index += 1) await world.admit(`a${index}`, { reason: `reason ${index}` });
       const task = await world.lifecycle.getTask('a0');
       expect(task?.reasons).toHaveLength(20);
       expect(task?.reasonCount).toBe(25);
     });
 
-    test('a join that changes nothing writes nothing', async () => {
+    it('a join that changes nothing writes nothing', async () => {
       const request = { kind: 'Compact', target: TABLE, reason: 'small fragments' } as const;
       await world.lifecycle.admit(request);
       await world.handleChanges();
@@ -247,7 +247,7 @@ export function describeAdmit(make: MakeLedger, options: WorldOptions): void {
       expect((await world.base.feed.read(10)).records).toEqual([]);
     });
 
-    test('a forced request also forces the queued task that it has to wait behind', async () => {
+    it('a forced request also forces the queued task that it has to wait behind', async () => {
       await world.admit('a');
       const claim = await world.begin('a');
       await world.admit('b');

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { BODY, Desk } from './desk.ts';
 import { type MakeLedger, MINUTE, TABLE, World, type WorldOptions, workResult } from './ledger-world.ts';
 import { settleTurns } from './test-clock.ts';
@@ -23,7 +23,7 @@ export function describeAttempt(make: MakeLedger, options: WorldOptions): void {
       world.close();
     });
 
-    test('the lease is renewed every 60 s while the work runs', async () => {
+    it('the lease is renewed every 60 s while the work runs', async () => {
       const work = desk.held();
       const delivered = desk.deliver(BODY);
       await desk.untilRunning();
@@ -37,7 +37,7 @@ export function describeAttempt(make: MakeLedger, options: WorldOptions): void {
       expect(await delivered).toBe('acknowledge');
     });
 
-    test('a fence writes the renewal, and is closed for a holder that was paused past its lease', async () => {
+    it('a fence writes the renewal, and is closed for a holder that was paused past its lease', async () => {
       let commits = 0;
       desk.perform = async (context) => {
         await context.fence();
@@ -62,7 +62,7 @@ export function describeAttempt(make: MakeLedger, options: WorldOptions): void {
       });
     });
 
-    test('a fence is closed for a holder whose lease was ended, though its own clock has seen no time pass', async () => {
+    it('a fence is closed for a holder whose lease was ended, though its own clock has seen no time pass', async () => {
       let fenced = 0;
       desk.perform = async (context) => {
         await context.fence();
@@ -78,7 +78,7 @@ export function describeAttempt(make: MakeLedger, options: WorldOptions): void {
       expect(await world.lifecycle.getTask('message-abc')).toMatchObject({ error: { code: 'HOLDER_LOST' } });
     });
 
-    test('what an attempt left in the table may be taken back after the deadline, though nothing new may be committed', async () => {
+    it('what an attempt left in the table may be taken back after the deadline, though nothing new may be committed', async () => {
       const outcomes: unknown[] = [];
       desk.perform = async (context) => {
         await world.clock.advance(80_000);
@@ -89,7 +89,7 @@ export function describeAttempt(make: MakeLedger, options: WorldOptions): void {
       expect(outcomes).toEqual(['DEADLINE', undefined]);
     });
 
-    test('under a lost lease not even that is taken back', async () => {
+    it('under a lost lease not even that is taken back', async () => {
       const outcomes: unknown[] = [];
       desk.perform = async (context) => {
         world.clock.jump(300_000);
@@ -103,7 +103,7 @@ export function describeAttempt(make: MakeLedger, options: WorldOptions): void {
       expect(outcomes).toEqual(['LEASE_LOST', 'LEASE_LOST']);
     });
 
-    test('a fence gives the lease its whole time again', async () => {
+    it('a fence gives the lease its whole time again', async () => {
       desk.perform = async (context) => {
         world.clock.pauseProcess(50_000);
         await context.fence();
@@ -114,7 +114,7 @@ export function describeAttempt(make: MakeLedger, options: WorldOptions): void {
       expect(await world.state('message-abc')).toBe('done');
     });
 
-    test('no native call starts when the lease was not renewed in time, though nobody has taken it', async () => {
+    it('no native call starts when the lease was not renewed in time, though nobody has taken it', async () => {
       let commits = 0;
       desk.perform = async (context) => {
         world.clock.pauseProcess(151_000);
@@ -131,7 +131,7 @@ export function describeAttempt(make: MakeLedger, options: WorldOptions): void {
       });
     });
 
-    test('a renewal counts from before it was sent, not from its answer', async () => {
+    it('a renewal counts from before it was sent, not from its answer', async () => {
       let slow = false;
       const paused = new World(make, {
         wrap: (ledger) => ({
@@ -150,7 +150,7 @@ export function describeAttempt(make: MakeLedger, options: WorldOptions): void {
       paused.close();
     });
 
-    test('a process that loses its lease inside a native call exits hard', async () => {
+    it('a process that loses its lease inside a native call exits hard', async () => {
       const work = desk.held();
       const inner = desk.perform;
       desk.perform = (context) => context.native(() => inner(context));
@@ -166,7 +166,7 @@ export function describeAttempt(make: MakeLedger, options: WorldOptions): void {
     });
 
     if (calm) {
-      test('a process that cannot renew its lease exits hard 30 s before its end when a native call is in flight', async () => {
+      it('a process that cannot renew its lease exits hard 30 s before its end when a native call is in flight', async () => {
         const work = desk.held();
         const inner = desk.perform;
         desk.perform = (context) => context.native(() => inner(context));
@@ -183,7 +183,7 @@ export function describeAttempt(make: MakeLedger, options: WorldOptions): void {
       });
     }
 
-    test('within 30 s of the deadline a native call in flight means a hard exit', async () => {
+    it('within 30 s of the deadline a native call in flight means a hard exit', async () => {
       const work = desk.held();
       const inner = desk.perform;
       desk.perform = (context) => context.native(() => inner(context));
@@ -198,7 +198,7 @@ export function describeAttempt(make: MakeLedger, options: WorldOptions): void {
       await delivered;
     });
 
-    test('work that runs out of time without progress is a failure DEADLINE', async () => {
+    it('work that runs out of time without progress is a failure DEADLINE', async () => {
       desk.held();
       const delivered = desk.deliver(BODY, { messageId: 'abc' }, { remainingMs: () => 100_000 });
       const context = await desk.untilRunning();
@@ -210,7 +210,7 @@ export function describeAttempt(make: MakeLedger, options: WorldOptions): void {
       expect(await world.lifecycle.getTask('message-abc')).toMatchObject({ failures: 1, error: { code: 'DEADLINE' } });
     });
 
-    test('a shutdown stops the work, frees the lease and queues the task at once, uncounted', async () => {
+    it('a shutdown stops the work, frees the lease and queues the task at once, uncounted', async () => {
       desk.held();
       const stop = new AbortController();
       const delivered = desk.deliver(BODY, { messageId: 'abc' }, { signal: stop.signal });
@@ -223,7 +223,7 @@ export function describeAttempt(make: MakeLedger, options: WorldOptions): void {
       expect(await world.lifecycle.leaseOf(TABLE)).toBeUndefined();
     });
 
-    test('progress of the work reaches whoever watches', async () => {
+    it('progress of the work reaches whoever watches', async () => {
       desk.perform = async (context) => {
         context.progress('half of it');
         return workResult('Compact');

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { healthKey, leaseKey } from '../../src/tasks/items.ts';
 import type { Ledger } from '../../src/tasks/ports.ts';
 import { type MakeLedger, MINUTE, TABLE, World, type WorldOptions } from './ledger-world.ts';
@@ -31,7 +31,7 @@ export function describeClaim(make: MakeLedger, options: WorldOptions): void {
       };
     }
 
-    test('a claim makes the task running and takes the lease for 180 s', async () => {
+    it('a claim makes the task running and takes the lease for 180 s', async () => {
       await world.admit('a');
       const before = world.clock.monotonic();
       const claim = await world.begin('a');
@@ -45,7 +45,7 @@ export function describeClaim(make: MakeLedger, options: WorldOptions): void {
       });
     });
 
-    test('one target has one holder: another kind is notified who holds it', async () => {
+    it('one target has one holder: another kind is notified who holds it', async () => {
       await world.admit('a');
       await world.admit('b', { kind: 'MergeWal' });
       await world.begin('a');
@@ -54,7 +54,7 @@ export function describeClaim(make: MakeLedger, options: WorldOptions): void {
       await world.begin('c');
     });
 
-    test('of many claims at once one gets the lease', async () => {
+    it('of many claims at once one gets the lease', async () => {
       await world.admit('a');
       await world.admit('b', { kind: 'MergeWal' });
       const outcomes = await Promise.all(['a', 'b', 'a', 'b', 'a'].map((id) => world.claim(id)));
@@ -62,7 +62,7 @@ export function describeClaim(make: MakeLedger, options: WorldOptions): void {
       expect(outcomes.filter((outcome) => outcome.outcome === 'busy')).toHaveLength(4);
     });
 
-    test('finished, waiting and unknown tasks are said to be so', async () => {
+    it('finished, waiting and unknown tasks are said to be so', async () => {
       await world.admit('a');
       await world.admit('index', { kind: 'IndexId', dependsOn: ['a'] });
       expect((await world.claim('index')).outcome).toBe('waiting');
@@ -71,7 +71,7 @@ export function describeClaim(make: MakeLedger, options: WorldOptions): void {
       expect((await world.claim('nobody')).outcome).toBe('unknown');
     });
 
-    test('the claim whose answer was lost is adopted by its claimId, and another delivery is busy', async () => {
+    it('the claim whose answer was lost is adopted by its claimId, and another delivery is busy', async () => {
       await world.admit('a');
       const first = await world.begin('a', 'delivery-1');
       expect((await world.claim('a', 'delivery-2')).outcome).toBe('busy');
@@ -82,7 +82,7 @@ export function describeClaim(make: MakeLedger, options: WorldOptions): void {
       expect((await world.lifecycle.leaseOf(TABLE))?.expiresAt).toBe(world.clock.now() + 180_000);
     });
 
-    test('the token grows with every holder, also across releases, and the lease item is never deleted', async () => {
+    it('the token grows with every holder, also across releases, and the lease item is never deleted', async () => {
       const tokens: number[] = [];
       for (const id of ['a', 'b', 'c']) {
         await world.admit(id);
@@ -97,7 +97,7 @@ export function describeClaim(make: MakeLedger, options: WorldOptions): void {
       expect(lease?.attributes).not.toHaveProperty('expiresAt');
     });
 
-    test('a task that failed waits for its time, and a forced one does not', async () => {
+    it('a task that failed waits for its time, and a forced one does not', async () => {
       await world.admit('a');
       await world.fail(await world.begin('a'));
       expect(await world.claim('a')).toEqual({ outcome: 'cooling', until: world.clock.now() + MINUTE });
@@ -109,7 +109,7 @@ export function describeClaim(make: MakeLedger, options: WorldOptions): void {
       expect((await world.claim('a')).outcome).toBe('cooling');
     });
 
-    test('the next of a kind waits until the current one has ended, whatever its waiting time', async () => {
+    it('the next of a kind waits until the current one has ended, whatever its waiting time', async () => {
       await world.admit('a');
       const claim = await world.begin('a');
       await world.admit('b');
@@ -120,7 +120,7 @@ export function describeClaim(make: MakeLedger, options: WorldOptions): void {
       await world.begin('b');
     });
 
-    test('a lease is not expired until 30 s after its end', async () => {
+    it('a lease is not expired until 30 s after its end', async () => {
       await world.admit('a');
       await world.admit('b', { kind: 'MergeWal' });
       await world.begin('a');
@@ -130,7 +130,7 @@ export function describeClaim(make: MakeLedger, options: WorldOptions): void {
       await world.begin('b');
     });
 
-    test('a holder that renews at the last moment keeps its lease', async () => {
+    it('a holder that renews at the last moment keeps its lease', async () => {
       await world.admit('a');
       const claim = await world.begin('a');
       await world.clock.advance(LEASE_AND_GRACE_MS + 1);
@@ -140,14 +140,14 @@ export function describeClaim(make: MakeLedger, options: WorldOptions): void {
       expect(await world.lifecycle.getTask('a')).toMatchObject({ state: 'done', failures: 0 });
     });
 
-    test('a task that gets a dependency between the reading and the writing of a claim is not begun', async () => {
+    it('a task that gets a dependency between the reading and the writing of a claim is not begun', async () => {
       await world.admit('index', { kind: 'IndexId' });
       await world.admit('compaction');
       between = () => world.admit('more', { kind: 'IndexId', dependsOn: ['compaction'] });
       expect((await world.claim('index')).outcome).toBe('waiting');
     });
 
-    test('a cooldown that begins between the reading and the writing of a claim is kept', async () => {
+    it('a cooldown that begins between the reading and the writing of a claim is kept', async () => {
       await world.admit('a');
       const key = healthKey(TABLE, 'Compact');
       const set = { cooldownUntil: world.clock.now() + MINUTE };
@@ -156,7 +156,7 @@ export function describeClaim(make: MakeLedger, options: WorldOptions): void {
       expect((await world.claim('a')).outcome).toBe('cooling');
     });
 
-    test('whoever meets an expired lease ends that attempt first: queued again, counted, HOLDER_LOST, token + 1', async () => {
+    it('whoever meets an expired lease ends that attempt first: queued again, counted, HOLDER_LOST, token + 1', async () => {
       await world.admit('a');
       await world.admit('b', { kind: 'MergeWal' });
       await world.begin('a');
@@ -171,7 +171,7 @@ export function describeClaim(make: MakeLedger, options: WorldOptions): void {
       expect((await world.lifecycle.health(TABLE)).Compact).toMatchObject({ streak: 1 });
     });
 
-    test('a worker that dies on every attempt ends as failed after eight', async () => {
+    it('a worker that dies on every attempt ends as failed after eight', async () => {
       await world.admit('a');
       for (let attempt = 1; attempt <= 8; attempt += 1) {
         await world.begin('a');
@@ -182,7 +182,7 @@ export function describeClaim(make: MakeLedger, options: WorldOptions): void {
       expect(await world.lifecycle.getTask('a')).toMatchObject({ state: 'failed', error: { code: 'HOLDER_LOST' } });
     });
 
-    test('a lease whose process is gone counts as expired at once', async () => {
+    it('a lease whose process is gone counts as expired at once', async () => {
       await world.admit('a');
       await world.admit('b', { kind: 'MergeWal' });
       await world.begin('a', 'x', 'host|1|dead');
@@ -192,7 +192,7 @@ export function describeClaim(make: MakeLedger, options: WorldOptions): void {
       expect(await world.state('a')).toBe('queued');
     });
 
-    test('a late writer finds its fence closed and its settle refused', async () => {
+    it('a late writer finds its fence closed and its settle refused', async () => {
       await world.admit('a');
       const late = await world.begin('a');
       await world.clock.advance(LEASE_AND_GRACE_MS + 1);
@@ -212,7 +212,7 @@ export function describeClaim(make: MakeLedger, options: WorldOptions): void {
       expect(await world.state('a')).toBe('done');
     });
 
-    test('a late writer is refused also when nobody else has taken the lease since', async () => {
+    it('a late writer is refused also when nobody else has taken the lease since', async () => {
       await world.admit('a');
       const late = await world.begin('a');
       await world.clock.advance(LEASE_AND_GRACE_MS + 1);
@@ -221,7 +221,7 @@ export function describeClaim(make: MakeLedger, options: WorldOptions): void {
       await expect(world.finish(late)).rejects.toMatchObject({ code: 'LEASE_LOST' });
     });
 
-    test('a renewal writes the lease alone and counts its time from before it was sent', async () => {
+    it('a renewal writes the lease alone and counts its time from before it was sent', async () => {
       await world.admit('a');
       const claim = await world.begin('a');
       await world.clock.advance(MINUTE);
@@ -233,7 +233,7 @@ export function describeClaim(make: MakeLedger, options: WorldOptions): void {
       expect((await world.lifecycle.leaseOf(TABLE))?.expiresAt).toBe(world.clock.now() + 180_000);
     });
 
-    test('a renewed lease outlives the time it was first taken for', async () => {
+    it('a renewed lease outlives the time it was first taken for', async () => {
       await world.admit('a');
       const claim = await world.begin('a');
       for (let minute = 0; minute < 10; minute += 1) {
@@ -243,7 +243,7 @@ export function describeClaim(make: MakeLedger, options: WorldOptions): void {
       expect((await world.claim('a', 'other')).outcome).toBe('busy');
     });
 
-    test('the kind that ran last lets another runnable kind go first, for 30 s', async () => {
+    it('the kind that ran last lets another runnable kind go first, for 30 s', async () => {
       await world.admit('a');
       await world.finish(await world.begin('a'));
       await world.admit('b');
@@ -253,7 +253,7 @@ export function describeClaim(make: MakeLedger, options: WorldOptions): void {
       await world.begin('b');
     });
 
-    test('the kind that ran last goes on at once when no other kind can run', async () => {
+    it('the kind that ran last goes on at once when no other kind can run', async () => {
       await world.admit('a');
       await world.admit('merge', { kind: 'MergeWal' });
       await world.fail(await world.begin('merge'));
@@ -263,7 +263,7 @@ export function describeClaim(make: MakeLedger, options: WorldOptions): void {
       await world.begin('b');
     });
 
-    test('the base version of the first attempt is the one every later attempt measures from', async () => {
+    it('the base version of the first attempt is the one every later attempt measures from', async () => {
       await world.admit('a');
       const first = await world.begin('a');
       expect(await world.lifecycle.baseVersion(first, 7)).toBe(7);

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type MakeLedger, TABLE, World, type WorldOptions } from './ledger-world.ts';
 
 export function describeFacts(make: MakeLedger, options: WorldOptions): void {
@@ -12,7 +12,7 @@ export function describeFacts(make: MakeLedger, options: WorldOptions): void {
     });
     afterEach(() => world.close());
 
-    test('an older observation never takes the place of a newer one', async () => {
+    it('an older observation never takes the place of a newer one', async () => {
       await world.lifecycle.putFacts({ target: TABLE, observedAt: 200, facts: { rows: 2, key: null }, need: 1 });
       expect(await world.lifecycle.putFacts({ target: TABLE, observedAt: 100, facts: { rows: 1 }, need: 9 })).toBe(
         false,
@@ -27,7 +27,7 @@ export function describeFacts(make: MakeLedger, options: WorldOptions): void {
       expect(await world.lifecycle.getFacts('/data/db/nobody.lance')).toBeUndefined();
     });
 
-    test('facts are forgotten only as long as nothing newer was observed', async () => {
+    it('facts are forgotten only as long as nothing newer was observed', async () => {
       await world.lifecycle.putFacts({ target: TABLE, observedAt: 200, facts: { rows: 2 }, need: 1 });
       expect(await world.lifecycle.forgetFacts(TABLE, 100)).toBe(false);
       expect(await world.lifecycle.getFacts(TABLE)).toMatchObject({ observedAt: 200 });
@@ -36,7 +36,7 @@ export function describeFacts(make: MakeLedger, options: WorldOptions): void {
     });
 
     if (calm) {
-      test('tables are listed by need, greatest first, page by page', async () => {
+      it('tables are listed by need, greatest first, page by page', async () => {
         for (let n = 0; n < 20; n += 1) {
           await world.lifecycle.putFacts({
             target: `/data/db/${n}.lance`,

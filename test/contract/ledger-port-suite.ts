@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import type { Attributes, Condition, Item, Ledger, TransactResult, Write } from '../../src/tasks/ports.ts';
 import type { LedgerUnderTest, MakeLedger } from './ledger-world.ts';
 import { TestClock } from './test-clock.ts';
@@ -33,20 +33,20 @@ export function describeLedgerPort(make: MakeLedger): void {
     });
     const stored = async (key = KEY): Promise<Attributes | undefined> => (await ledger.get(key))?.attributes;
 
-    test('an item comes back with its strings, numbers, booleans, lists and string sets', async () => {
+    it('an item comes back with its strings, numbers, booleans, lists and string sets', async () => {
       const attributes = { text: 'a', number: 1.5, flag: false, list: ['b', 'b'], set: new Set(['c', 'd']) };
       await write(put(attributes));
       expect(await stored()).toEqual(attributes);
     });
 
-    test('an update makes a missing item, sets, removes, adds to and takes from sets', async () => {
+    it('an update makes a missing item, sets, removes, adds to and takes from sets', async () => {
       await write(update({ set: { a: 1, b: 2 }, add: { set: ['x', 'y'] } }));
       await write(update({ set: { a: 3 }, remove: ['b'], add: { set: ['z'] }, take: {} }));
       await write(update({ take: { set: ['x', 'nobody'] } }));
       expect(await stored()).toEqual({ a: 3, set: new Set(['y', 'z']) });
     });
 
-    test('a set that loses its last member is absent', async () => {
+    it('a set that loses its last member is absent', async () => {
       await write(update({ add: { set: ['x'] } }));
       await write(update({ take: { set: ['x'] } }));
       expect(await write({ kind: 'check', key: KEY, when: [{ test: 'lacks', attribute: 'set' }] })).toEqual({
@@ -54,7 +54,7 @@ export function describeLedgerPort(make: MakeLedger): void {
       });
     });
 
-    test('a refused write leaves every other write of the transaction pendingDependencies, and names itself with the old item', async () => {
+    it('a refused write leaves every other write of the transaction pendingDependencies, and names itself with the old item', async () => {
       await write(put({ a: 1 }));
       const other = { pk: 'TABLE#b', sk: 'THING' };
       const result = await write(put({ b: 1 }, other), {
@@ -85,13 +85,13 @@ export function describeLedgerPort(make: MakeLedger): void {
       ['any of them', { test: 'any', of: [{ test: 'absent' }, { test: 'has', attribute: 'set' }] }, true],
       ['none of them', { test: 'any', of: [{ test: 'absent' }, { test: 'lacks', attribute: 'set' }] }, false],
     ];
-    test.each(conditions)('the condition "%s" is rechecked as written', async (_name, condition, expected) => {
+    it.each(conditions)('the condition "%s" is rechecked as written', async (_name, condition, expected) => {
       await write(put({ text: 'a', number: 5, flag: false, set: new Set(['c', 'd']) }));
       const result = await write({ kind: 'check', key: KEY, when: [condition] });
       expect(result.written).toBe(expected);
     });
 
-    test('a transaction repeated with its token is answered as written and done once', async () => {
+    it('a transaction repeated with its token is answered as written and done once', async () => {
       await write(put({ count: 1 }));
       const once: Write[] = [update({ set: { count: 2 }, when: [{ test: 'equals', attribute: 'count', value: 1 }] })];
       expect(await ledger.transact(once, { clientToken: 'same' })).toEqual({ written: true });
@@ -99,27 +99,27 @@ export function describeLedgerPort(make: MakeLedger): void {
       expect(await stored()).toEqual({ count: 2 });
     });
 
-    test('a token used again for other writes is refused', async () => {
+    it('a token used again for other writes is refused', async () => {
       await ledger.transact([put({ a: 1 })], { clientToken: 'same' });
       await expect(ledger.transact([put({ a: 2 })], { clientToken: 'same' })).rejects.toMatchObject({
         code: 'LEDGER_REQUEST_INVALID',
       });
     });
 
-    test('101 writes, or two of one item, are refused before anything is written', async () => {
+    it('101 writes, or two of one item, are refused before anything is written', async () => {
       const many = Array.from({ length: 101 }, (_, index) => put({ index }, { pk: 'P', sk: `${index}` }));
       await expect(write(...many)).rejects.toMatchObject({ code: 'LEDGER_REQUEST_INVALID' });
       await expect(write(put({}), put({}))).rejects.toMatchObject({ code: 'LEDGER_REQUEST_INVALID' });
     });
 
-    test('getMany answers in the order of the keys, with gaps', async () => {
+    it('getMany answers in the order of the keys, with gaps', async () => {
       await write(put({ n: 1 }, { pk: 'P', sk: 'one' }), put({ n: 2 }, { pk: 'P', sk: 'two' }));
       const keys = ['two', 'none', 'one'].map((sk) => ({ pk: 'P', sk }));
       const items = await ledger.getMany(keys);
       expect(items.map((item) => item?.attributes.n)).toEqual([2, undefined, 1]);
     });
 
-    test('a query pages through one prefix of one partition, in both orders', async () => {
+    it('a query pages through one prefix of one partition, in both orders', async () => {
       await write(...['A#1', 'B#1', 'B#2', 'B#3', 'C#1'].map((sk) => put({ sk }, { pk: 'P', sk })));
       await write(put({}, { pk: 'Q', sk: 'B#9' }));
       const first = await ledger.query({ pk: 'P', skPrefix: 'B#', limit: 2 });
@@ -131,7 +131,7 @@ export function describeLedgerPort(make: MakeLedger): void {
       expect(down.items.map((item) => item.sk)).toEqual(['B#3', 'B#2']);
     });
 
-    test('an index holds the items that have both attributes, in order, and forgets those that lose one', async () => {
+    it('an index holds the items that have both attributes, in order, and forgets those that lose one', async () => {
       const lease = (target: string, expiresAt: number) =>
         put({ leaseShard: '3', expiresAt, secret: 's' }, { pk: `TABLE#${target}`, sk: 'LEASE' });
       await write(lease('late', 30), lease('early', 10), lease('middle', 20));
@@ -145,7 +145,7 @@ export function describeLedgerPort(make: MakeLedger): void {
       ).toHaveLength(1);
     });
 
-    test('the feed brings each change with both images until it is marked as handled', async () => {
+    it('the feed brings each change with both images until it is marked as handled', async () => {
       await write(put({ a: 1 }));
       await write(update({ set: { a: 2 } }));
       await write({ kind: 'delete', key: KEY, when: [] });
@@ -157,7 +157,7 @@ export function describeLedgerPort(make: MakeLedger): void {
       expect((await under.feed.read(10)).records.map((record) => record.change)).toEqual(['remove']);
     });
 
-    test('a refused transaction, a check and an update that changes nothing leave no record', async () => {
+    it('a refused transaction, a check and an update that changes nothing leave no record', async () => {
       await write(put({ a: 1 }));
       const [first] = (await under.feed.read(10)).records;
       await under.feed.handled(first?.sequence ?? 0);
@@ -167,7 +167,7 @@ export function describeLedgerPort(make: MakeLedger): void {
       expect((await under.feed.read(10)).records).toEqual([]);
     });
 
-    test('an item past its time goes away, and its record says that the ledger removed it', async () => {
+    it('an item past its time goes away, and its record says that the ledger removed it', async () => {
       await write(put({ removeAfter: Math.floor(clock.now() / 1000) + 100 }));
       await write(put({}, { pk: 'TABLE#kept', sk: 'THING' }));
       await under.feed.read(10);

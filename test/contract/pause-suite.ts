@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { type MakeLedger, MINUTE, TABLE, World, type WorldOptions } from './ledger-world.ts';
 
 export function describePause(make: MakeLedger, options: WorldOptions): void {
@@ -13,7 +13,7 @@ export function describePause(make: MakeLedger, options: WorldOptions): void {
     const pause = (scope: string) =>
       world.lifecycle.pause({ scope, by: 'ana', reason: 'a restore', since: world.clock.now() });
 
-    test.each([
+    it.each([
       ['everything', '*'],
       ['a root', '/data'],
       ['a folder below it', '/data/db'],
@@ -25,7 +25,7 @@ export function describePause(make: MakeLedger, options: WorldOptions): void {
       expect(await world.state('a')).toBe('queued');
     });
 
-    test.each(['/data/d', '/data/db/x', '/data/db/y.lance', '/elsewhere'])(
+    it.each(['/data/d', '/data/db/x', '/data/db/y.lance', '/elsewhere'])(
       'a pause of %s says nothing about a table that it does not hold',
       async (scope) => {
         await world.admit('a');
@@ -34,7 +34,7 @@ export function describePause(make: MakeLedger, options: WorldOptions): void {
       },
     );
 
-    test('what runs goes on to its end; a pause is not passed by force', async () => {
+    it('what runs goes on to its end; a pause is not passed by force', async () => {
       await world.admit('runs');
       const claim = await world.begin('runs');
       await pause('*');
@@ -45,7 +45,7 @@ export function describePause(make: MakeLedger, options: WorldOptions): void {
       expect(await world.claim('later')).toMatchObject({ outcome: 'paused' });
     });
 
-    test('what waited begins within two minutes of the resume, however far its next wake-up was', async () => {
+    it('what waited begins within two minutes of the resume, however far its next wake-up was', async () => {
       await world.admit('a');
       for (let hour = 0; hour < 12; hour += 1) {
         await world.lifecycle.recover();
@@ -70,7 +70,7 @@ export function describePause(make: MakeLedger, options: WorldOptions): void {
       await world.begin('a');
     });
 
-    test('two pauses are two: taking back one leaves the other', async () => {
+    it('two pauses are two: taking back one leaves the other', async () => {
       await world.admit('a');
       await pause('*');
       await pause(TABLE);
@@ -83,11 +83,11 @@ export function describePause(make: MakeLedger, options: WorldOptions): void {
       await world.begin('a');
     });
 
-    test('a pause that is not there is not taken back', async () => {
+    it('a pause that is not there is not taken back', async () => {
       expect(await world.lifecycle.resume('/data')).toBe(false);
     });
 
-    test('a holder that died on a paused table is ended all the same', async () => {
+    it('a holder that died on a paused table is ended all the same', async () => {
       await world.admit('a');
       await world.begin('a');
       await pause('*');

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { Claim } from '../../src/tasks/api.ts';
 import { reader, readTask, type TaskRecord, tablePk, taskKey } from '../../src/tasks/items.ts';
 import { hasEnded, type Task, type TaskKind } from '../../src/tasks/task.ts';
@@ -192,7 +192,7 @@ class History {
 /** Seeded, so that a failure can be run again: fast-check prints the seed and the shortest history that fails. */
 export function describeRandom(make: MakeLedger): void {
   describe('whatever happens', () => {
-    test('one holder at a time, growing tokens, every task ends, and metrics exist exactly for done compactions', async () => {
+    it('one holder at a time, growing tokens, every task ends, and metrics exist exactly for done compactions', async () => {
       const property = fc.asyncProperty(
         fc.nat(),
         fc.array(step, { minLength: 10, maxLength: 60 }),

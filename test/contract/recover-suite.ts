@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { shardOf, taskKey } from '../../src/tasks/items.ts';
 import { type MakeLedger, MINUTE, TABLE, World, type WorldOptions } from './ledger-world.ts';
 
@@ -20,7 +20,7 @@ export function describeRecover(make: MakeLedger, options: WorldOptions): void {
 
     const loseRecords = () => loseRecordsOf(world);
 
-    test('an expired lease ends its attempt, and the task runs again', async () => {
+    it('an expired lease ends its attempt, and the task runs again', async () => {
       await world.admit('a');
       await world.begin('a');
       await world.clock.advance(210_001);
@@ -31,7 +31,7 @@ export function describeRecover(make: MakeLedger, options: WorldOptions): void {
       await world.begin('a');
     });
 
-    test('a lease that the index calls expired and that was renewed since is left alone', async () => {
+    it('a lease that the index calls expired and that was renewed since is left alone', async () => {
       await world.admit('a');
       const claim = await world.begin('a');
       await world.clock.advance(200_000);
@@ -47,7 +47,7 @@ export function describeRecover(make: MakeLedger, options: WorldOptions): void {
       expect(await world.state('a')).toBe('running');
     });
 
-    test('a holder whose process is gone is seen without waiting for the lease to end', async () => {
+    it('a holder whose process is gone is seen without waiting for the lease to end', async () => {
       const here = new World(make, { ...options, holderGone: (holder) => gone.has(holder) });
       await here.admit('a');
       await here.begin('a', 'x', 'host|1|dead');
@@ -57,7 +57,7 @@ export function describeRecover(make: MakeLedger, options: WorldOptions): void {
       here.close();
     });
 
-    test('a task is not woken while its kind cools down, and does not use up the queue', async () => {
+    it('a task is not woken while its kind cools down, and does not use up the queue', async () => {
       for (const id of ['a', 'b', 'c']) {
         await world.admit(id);
         await world.fail(await world.begin(id), 'permanent');
@@ -76,7 +76,7 @@ export function describeRecover(make: MakeLedger, options: WorldOptions): void {
       expect(world.queue.wakeUpsOf('d').length).toBeGreaterThan(0);
     });
 
-    test('a queue gets at most 2 x its cap + 10 visible messages, the oldest tasks first, and other queues theirs', async () => {
+    it('a queue gets at most 2 x its cap + 10 visible messages, the oldest tasks first, and other queues theirs', async () => {
       for (let index = 0; index < 30; index += 1) {
         await world.admit(`merge-${index}`, { kind: 'MergeWal', target: `/data/db/${index}.lance` });
         await world.clock.advance(1_000);
@@ -96,7 +96,7 @@ export function describeRecover(make: MakeLedger, options: WorldOptions): void {
       }
     });
 
-    test('a waiting task whose release was lost is rechecked again after 15 minutes', async () => {
+    it('a waiting task whose release was lost is rechecked again after 15 minutes', async () => {
       await world.admit('a');
       await world.admit('index', { kind: 'IndexId', dependsOn: ['a'] });
       await world.finish(await world.begin('a'));
@@ -112,7 +112,7 @@ export function describeRecover(make: MakeLedger, options: WorldOptions): void {
       expect(await world.state('index')).toBe('queued');
     });
 
-    test('a waiting task whose dependency is gone for good fails with its name', async () => {
+    it('a waiting task whose dependency is gone for good fails with its name', async () => {
       await world.admit('a');
       await world.admit('index', { kind: 'IndexId', dependsOn: ['a'] });
       await loseRecords();
@@ -125,7 +125,7 @@ export function describeRecover(make: MakeLedger, options: WorldOptions): void {
       });
     });
 
-    test('a waiting task whose dependency still runs goes on waiting', async () => {
+    it('a waiting task whose dependency still runs goes on waiting', async () => {
       await world.admit('a');
       await world.admit('index', { kind: 'IndexId', dependsOn: ['a'] });
       const claim = await world.begin('a');
@@ -137,7 +137,7 @@ export function describeRecover(make: MakeLedger, options: WorldOptions): void {
       expect(await world.state('index')).toBe('waiting');
     });
 
-    test('an ended task that nobody notified about is notified, followed and given its time to live', async () => {
+    it('an ended task that nobody notified about is notified, followed and given its time to live', async () => {
       await world.admit('a');
       await world.admit('merge', { kind: 'MergeWal', dependsOn: ['a'] });
       await world.finish(await world.begin('a'));
@@ -149,7 +149,7 @@ export function describeRecover(make: MakeLedger, options: WorldOptions): void {
       expect((await world.base.ledger.get(taskKey('a')))?.attributes.removeAfter).toBeGreaterThan(0);
     });
 
-    test('one item that cannot be handled is reported and does not hold up the others', async () => {
+    it('one item that cannot be handled is reported and does not hold up the others', async () => {
       let broken = 0;
       const stubborn = new World(make, {
         ...options,
@@ -191,7 +191,7 @@ export function describeWakeSteps(make: MakeLedger, options: WorldOptions): void
     });
     afterEach(() => world.close());
 
-    test('a queued task whose wake-up was lost is woken after a minute, then ever more rarely, up to 4 hours', async () => {
+    it('a queued task whose wake-up was lost is woken after a minute, then ever more rarely, up to 4 hours', async () => {
       await world.admit('a');
       await loseRecordsOf(world);
       const times: number[] = [];

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { newTaskItem, readTask, taskKey } from '../../src/tasks/items.ts';
 import type { Ledger, Write } from '../../src/tasks/ports.ts';
 import type { Task } from '../../src/tasks/task.ts';
@@ -78,7 +78,7 @@ export function describeScale(make: MakeLedger): void {
       };
     }
 
-    test('with 5,000 queued and 500 running tasks an admission and a claim cost what they cost on an empty ledger', async () => {
+    it('with 5,000 queued and 500 running tasks an admission and a claim cost what they cost on an empty ledger', async () => {
       const { world, measure } = countedWorld();
       const admitted = await measure(() => world.admit('first', { target: '/data/db/first.lance' }));
       const claimed = await measure(() => world.begin('first'));
@@ -95,7 +95,7 @@ export function describeScale(make: MakeLedger): void {
       world.close();
     });
 
-    test('a page of 100,000 finished tasks costs the same at the beginning, in the middle and at the end', async () => {
+    it('a page of 100,000 finished tasks costs the same at the beginning, in the middle and at the end', async () => {
       const { world, measure } = countedWorld();
       const now = world.clock.now();
       const tasks = Array.from({ length: 100_000 }, (_, n) =>
@@ -141,7 +141,7 @@ export function describeScale(make: MakeLedger): void {
       world.close();
     });
 
-    test('a history read page by page shows every task once, newest first', async () => {
+    it('a history read page by page shows every task once, newest first', async () => {
       const { world } = countedWorld();
       for (let n = 0; n < 60; n += 1) {
         await world.admit(`t${n}`, { target: `/data/db/${n}.lance` });
@@ -162,7 +162,7 @@ export function describeScale(make: MakeLedger): void {
       world.close();
     });
 
-    test('one poisoned table never delays the others', async () => {
+    it('one poisoned table never delays the others', async () => {
       const { world } = countedWorld();
       await world.admit('poison');
       for (let count = 0; count < 3; count += 1) {

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { tablePk } from '../../src/tasks/items.ts';
 import { compaction, type MakeLedger, MINUTE, TABLE, World, type WorldOptions, workResult } from './ledger-world.ts';
 
@@ -24,7 +24,7 @@ export function describeSettle(make: MakeLedger, options: WorldOptions): void {
       return ((task?.notBefore ?? 0) - world.clock.now()) / 1_000;
     }
 
-    test('a done task ends with its result, frees the lease and leaves nothing open', async () => {
+    it('a done task ends with its result, frees the lease and leaves nothing open', async () => {
       await world.admit('a');
       expect(await world.finish(await world.begin('a'))).toMatchObject({ state: 'done' });
       expect(await world.lifecycle.getTask('a')).toMatchObject({
@@ -43,7 +43,7 @@ export function describeSettle(make: MakeLedger, options: WorldOptions): void {
       });
     });
 
-    test('a settle whose answer was lost is adopted by its claim and written once', async () => {
+    it('a settle whose answer was lost is adopted by its claim and written once', async () => {
       await world.admit('a');
       const claim = await world.begin('a');
       await world.finish(claim);
@@ -55,7 +55,7 @@ export function describeSettle(make: MakeLedger, options: WorldOptions): void {
       expect((await health()).streak).toBe(1);
     });
 
-    test('contention waits 2, 2, 30 s, then twice as long up to 900 s, and is no failure', async () => {
+    it('contention waits 2, 2, 30 s, then twice as long up to 900 s, and is no failure', async () => {
       await world.admit('a');
       const waits: number[] = [];
       for (let count = 0; count < 9; count += 1) {
@@ -70,7 +70,7 @@ export function describeSettle(make: MakeLedger, options: WorldOptions): void {
       expect(await world.lifecycle.getTask('a')).toMatchObject({ failures: 0, attempts: 9 });
     });
 
-    test('failures wait 60 s and 120 s; from the third in a row the kind cools down, 600 s doubling to 6 h', async () => {
+    it('failures wait 60 s and 120 s; from the third in a row the kind cools down, 600 s doubling to 6 h', async () => {
       await world.admit('a');
       const waits: number[] = [];
       for (let count = 0; count < 7; count += 1) waits.push(await failOnce('a'));
@@ -81,7 +81,7 @@ export function describeSettle(make: MakeLedger, options: WorldOptions): void {
       expect(waits).toEqual([60, 120, 600, 1_200, 2_400, 4_800, 9_600, 21_600]);
     });
 
-    test('a fourth failure just after the cooldown cools down for 1,200 s, and a success resets', async () => {
+    it('a fourth failure just after the cooldown cools down for 1,200 s, and a success resets', async () => {
       await world.admit('a');
       for (let count = 0; count < 3; count += 1) await failOnce('a');
       expect((await health()).cooldownUntil).toBe(world.clock.now() + 600_000);
@@ -94,7 +94,7 @@ export function describeSettle(make: MakeLedger, options: WorldOptions): void {
       expect(await failOnce('b')).toBe(60);
     });
 
-    test('a cooldown holds back other tasks of the kind on that table, and no other kind or table', async () => {
+    it('a cooldown holds back other tasks of the kind on that table, and no other kind or table', async () => {
       await world.admit('a');
       await failOnce('a');
       await failOnce('a');
@@ -110,7 +110,7 @@ export function describeSettle(make: MakeLedger, options: WorldOptions): void {
       await world.begin('b');
     });
 
-    test('three holders that fail together count three', async () => {
+    it('three holders that fail together count three', async () => {
       for (const id of ['a', 'b', 'c']) {
         await world.admit(id);
         await world.fail(await world.begin(id), 'permanent');
@@ -118,7 +118,7 @@ export function describeSettle(make: MakeLedger, options: WorldOptions): void {
       expect(await health()).toMatchObject({ streak: 3, cooldownUntil: world.clock.now() + 600_000 });
     });
 
-    test('a failure that somebody else counts between the reading and the writing is not lost', async () => {
+    it('a failure that somebody else counts between the reading and the writing is not lost', async () => {
       let raced = false;
       const crowded = new World(make, {
         ...options,
@@ -146,7 +146,7 @@ export function describeSettle(make: MakeLedger, options: WorldOptions): void {
       crowded.close();
     });
 
-    test('a permanent error ends the task at once, and the next request is a new task', async () => {
+    it('a permanent error ends the task at once, and the next request is a new task', async () => {
       await world.admit('a');
       expect(await world.fail(await world.begin('a'), 'permanent', 'MANIFEST_UNSUPPORTED')).toMatchObject({
         state: 'failed',
@@ -155,7 +155,7 @@ export function describeSettle(make: MakeLedger, options: WorldOptions): void {
       expect(await world.admit('b')).toMatchObject({ taskId: 'b', joined: false });
     });
 
-    test('the eighth counted failure ends the task, and its cooldown outlives it', async () => {
+    it('the eighth counted failure ends the task, and its cooldown outlives it', async () => {
       await world.admit('a');
       for (let count = 0; count < 8; count += 1) await failOnce('a');
       expect(await world.lifecycle.getTask('a')).toMatchObject({ state: 'failed', failures: 8 });
@@ -163,7 +163,7 @@ export function describeSettle(make: MakeLedger, options: WorldOptions): void {
       expect((await world.claim('b')).outcome).toBe('cooling');
     });
 
-    test('a task that meets nothing but contention ends after 48 h', async () => {
+    it('a task that meets nothing but contention ends after 48 h', async () => {
       await world.admit('a');
       await world.fail(await world.begin('a'), 'contention');
       await world.clock.advance(48 * 60 * MINUTE - 1);
@@ -173,13 +173,13 @@ export function describeSettle(make: MakeLedger, options: WorldOptions): void {
       expect((await health()).streak).toBe(0);
     });
 
-    test('a dependency that failed is no failure of the kind', async () => {
+    it('a dependency that failed is no failure of the kind', async () => {
       await world.admit('a');
       await world.fail(await world.begin('a'), 'permanent', 'DEPENDENCY_FAILED');
       expect((await health()).streak).toBe(0);
     });
 
-    test('an attempt stopped by a shutdown is queued again at once, and nothing is counted', async () => {
+    it('an attempt stopped by a shutdown is queued again at once, and nothing is counted', async () => {
       await world.admit('a');
       const error = { code: 'SHUTDOWN', message: 'stopped', disposition: 'contention' } as const;
       expect(await world.lifecycle.settle(await world.begin('a'), { end: 'released', error })).toMatchObject({
@@ -192,7 +192,7 @@ export function describeSettle(make: MakeLedger, options: WorldOptions): void {
       expect(task?.notBefore).toBe(world.clock.now() + 2_000);
     });
 
-    test('metrics of a compaction exist when it is done, once, under the time its attempt began', async () => {
+    it('metrics of a compaction exist when it is done, once, under the time its attempt began', async () => {
       await world.admit('a');
       const begun = world.clock.now();
       const claim = await world.begin('a');
@@ -205,7 +205,7 @@ export function describeSettle(make: MakeLedger, options: WorldOptions): void {
       expect(JSON.parse(String(items[0]?.attributes.metrics))).toEqual(compaction());
     });
 
-    test('no metrics exist for failed, retried and other work', async () => {
+    it('no metrics exist for failed, retried and other work', async () => {
       await world.admit('a');
       await world.fail(await world.begin('a'));
       await world.admit('index', { kind: 'IndexId' });
@@ -213,7 +213,7 @@ export function describeSettle(make: MakeLedger, options: WorldOptions): void {
       expect(await metrics()).toEqual([]);
     });
 
-    test('a compaction that brings no metrics does not become done', async () => {
+    it('a compaction that brings no metrics does not become done', async () => {
       await world.admit('a');
       const claim = await world.begin('a');
       const { compaction: _none, ...result } = workResult('Compact');
@@ -223,7 +223,7 @@ export function describeSettle(make: MakeLedger, options: WorldOptions): void {
 
     const rest = { partial: '8 of 20 generations', followUp: { kind: 'MergeWal', reason: '12 are left' } } as const;
 
-    test('work out of time with progress is done, marked partial, and its follow-up is there in the same transaction', async () => {
+    it('work out of time with progress is done, marked partial, and its follow-up is there in the same transaction', async () => {
       await world.admit('a', { kind: 'MergeWal' });
       await world.finish(await world.begin('a'), rest);
       expect(await world.lifecycle.getTask('a')).toMatchObject({ state: 'done', partial: '8 of 20 generations' });
@@ -232,7 +232,7 @@ export function describeSettle(make: MakeLedger, options: WorldOptions): void {
       await world.begin(open[0]?.id ?? '');
     });
 
-    test('a follow-up joins the next task if there is one', async () => {
+    it('a follow-up joins the next task if there is one', async () => {
       await world.admit('a', { kind: 'MergeWal' });
       const claim = await world.begin('a');
       await world.admit('b', { kind: 'MergeWal', reason: 'sweep' });
@@ -240,7 +240,7 @@ export function describeSettle(make: MakeLedger, options: WorldOptions): void {
       expect(await world.lifecycle.openTasks(TABLE)).toMatchObject([{ id: 'b', reasons: ['sweep', '12 are left'] }]);
     });
 
-    test('a follow-up of another kind is admitted beside the end, too', async () => {
+    it('a follow-up of another kind is admitted beside the end, too', async () => {
       await world.admit('a');
       await world.finish(await world.begin('a'), { followUp: { kind: 'IndexId', reason: 'stale' } });
       expect(await world.lifecycle.openTasks(TABLE)).toMatchObject([{ kind: 'IndexId', reasons: ['stale'] }]);

@@ -4,7 +4,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'n
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { DatabaseSync } from 'node:sqlite';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { holderGone, processIdentity } from '../../src/local/process-identity.ts';
 import { createSqliteLedger } from '../../src/local/sqlite-ledger.ts';
 import { createSqliteQueue } from '../../src/local/sqlite-queue.ts';
@@ -61,7 +61,7 @@ describe('several processes on one SQLite file', () => {
     return { ledger, queue, lifecycle };
   }
 
-  test('three processes that claim the same table never share a token, and lose nothing', async () => {
+  it('three processes that claim the same table never share a token, and lose nothing', async () => {
     const runs = [start('60'), start('60'), start('60')];
     const codes = await Promise.all(runs.map(async ({ child }) => (await once(child, 'exit'))[0] as number));
     expect(codes).toEqual([0, 0, 0]);
@@ -76,7 +76,7 @@ describe('several processes on one SQLite file', () => {
     queue.close();
   });
 
-  test('a process that is killed while it holds a lease is taken over at once', async () => {
+  it('a process that is killed while it holds a lease is taken over at once', async () => {
     const { child, output } = start('1', 'hold');
     while (!output().includes('held')) await new Promise((resolve) => setTimeout(resolve, 20));
     const { ledger, queue, lifecycle } = open();
@@ -93,7 +93,7 @@ describe('several processes on one SQLite file', () => {
     queue.close();
   });
 
-  test('what a process wrote is there for the next, and records it did not handle come again', async () => {
+  it('what a process wrote is there for the next, and records it did not handle come again', async () => {
     const first = open();
     await first.lifecycle.admit({ taskId: 'a', kind: 'Compact', target: TARGET });
     const { records } = await first.ledger.feed.read(10);
@@ -106,7 +106,7 @@ describe('several processes on one SQLite file', () => {
     second.queue.close();
   });
 
-  test('a write waits for another process that is writing, and is not lost', async () => {
+  it('a write waits for another process that is writing, and is not lost', async () => {
     const { ledger, queue } = open();
     const other = new DatabaseSync(file);
     other.exec('BEGIN IMMEDIATE');
@@ -119,7 +119,7 @@ describe('several processes on one SQLite file', () => {
     queue.close();
   });
 
-  test('a file that is no ledger, another program’s database (untouched), one in no folder, one of a newer release and one from before the first are refused with what to do', () => {
+  it('a file that is no ledger, another program’s database (untouched), one in no folder, one of a newer release and one from before the first are refused with what to do', () => {
     const notOne = join(folder, 'text.db');
     writeFileSync(notOne, 'This is a text and has always been one, of more than a hundred bytes or so.'.repeat(20));
     const newer = join(folder, 'newer.db');
@@ -152,19 +152,19 @@ describe('several processes on one SQLite file', () => {
 });
 
 describe('the identity of a process', () => {
-  test('this process is not gone, and neither is one of another host', () => {
+  it('this process is not gone, and neither is one of another host', () => {
     expect(holderGone(processIdentity())).toBe(false);
     expect(holderGone('another-host|1|proc:x:1')).toBe(false);
     expect(holderGone('nonsense')).toBe(false);
   });
 
-  test('a pid that was used again by a later process is notified from the first', () => {
+  it('a pid that was used again by a later process is notified from the first', () => {
     const [host, pid, start, namespace] = processIdentity().split('|');
     const before = `${start?.slice(0, -1)}${start?.endsWith('1') ? '2' : '1'}`;
     expect(holderGone([host, pid, before, namespace].join('|'))).toBe(true);
   });
 
-  test('a process that has ended is gone', async () => {
+  it('a process that has ended is gone', async () => {
     const child = spawn(process.execPath, ['-e', '']);
     const [host, , , namespace] = processIdentity().split('|');
     await once(child, 'exit');

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { createSqliteQueue, type SqliteQueue } from '../../src/local/sqlite-queue.ts';
 import { TestClock } from './test-clock.ts';
 
@@ -15,14 +15,14 @@ describe('the SQLite queue', () => {
   });
   afterEach(() => queue.close());
 
-  test('a message is received in its own queue, with its age and receive count', async () => {
+  it('a message is received in its own queue, with its age and receive count', async () => {
     await queue.send({ kind: QUEUE, body: 'one' });
     const sentAt = clock.now();
     expect(await queue.receive('MergeWal', TAKE)).toEqual([]);
     expect(await queue.receive(QUEUE, TAKE)).toMatchObject([{ kind: QUEUE, body: 'one', sentAt, receiveCount: 1 }]);
   });
 
-  test('a received message is hidden until its visibility ends, then comes again', async () => {
+  it('a received message is hidden until its visibility ends, then comes again', async () => {
     await queue.send({ kind: QUEUE, body: 'one' });
     await queue.receive(QUEUE, TAKE);
     clock.pauseProcess(29_999);
@@ -31,7 +31,7 @@ describe('the SQLite queue', () => {
     expect(await queue.receive(QUEUE, TAKE)).toMatchObject([{ body: 'one', receiveCount: 2 }]);
   });
 
-  test('an acknowledged message is gone, and an old receipt acknowledges nothing', async () => {
+  it('an acknowledged message is gone, and an old receipt acknowledges nothing', async () => {
     await queue.send({ kind: QUEUE, body: 'one' });
     const [first] = await queue.receive(QUEUE, TAKE);
     clock.pauseProcess(30_000);
@@ -43,7 +43,7 @@ describe('the SQLite queue', () => {
     expect(await queue.nextVisibleAt(QUEUE)).toBeUndefined();
   });
 
-  test('a delayed message comes when its delay is over, and the next time is known', async () => {
+  it('a delayed message comes when its delay is over, and the next time is known', async () => {
     await queue.send({ kind: QUEUE, body: 'late', delayMs: 5_000 });
     expect(await queue.receive(QUEUE, TAKE)).toEqual([]);
     expect(await queue.visible(QUEUE)).toBe(0);
@@ -53,7 +53,7 @@ describe('the SQLite queue', () => {
     expect(await queue.receive(QUEUE, TAKE)).toHaveLength(1);
   });
 
-  test('a message put back is visible again after the time asked for', async () => {
+  it('a message put back is visible again after the time asked for', async () => {
     await queue.send({ kind: QUEUE, body: 'one' });
     const [message] = await queue.receive(QUEUE, TAKE);
     if (!message) throw new Error('Nothing was received.');
@@ -62,7 +62,7 @@ describe('the SQLite queue', () => {
     expect(await queue.receive(QUEUE, TAKE)).toMatchObject([{ receiveCount: 2 }]);
   });
 
-  test('a message that never finishes becomes a dead letter with its reason', async () => {
+  it('a message that never finishes becomes a dead letter with its reason', async () => {
     await queue.send({ kind: QUEUE, body: 'poison' });
     for (let count = 0; count < 4; count += 1) {
       await queue.receive(QUEUE, TAKE);
@@ -72,7 +72,7 @@ describe('the SQLite queue', () => {
     expect(await queue.deadLetters(QUEUE, 10)).toMatchObject([{ body: 'poison', code: 'RECEIVED_TOO_OFTEN' }]);
   });
 
-  test('a dead letter keeps its body and reason and is sent again under its own id', async () => {
+  it('a dead letter keeps its body and reason and is sent again under its own id', async () => {
     await queue.deadLetter({ kind: QUEUE, body: '{', messageId: 'm1', code: 'MESSAGE_NOT_JSON', message: 'No JSON.' });
     expect(await queue.deadLetters(QUEUE, 10)).toEqual([
       { kind: QUEUE, body: '{', messageId: 'm1', code: 'MESSAGE_NOT_JSON', message: 'No JSON.', deadAt: clock.now() },
@@ -83,13 +83,13 @@ describe('the SQLite queue', () => {
     expect(await queue.deadLetters(QUEUE, 10)).toEqual([]);
   });
 
-  test('a message older than the retention is dropped', async () => {
+  it('a message older than the retention is dropped', async () => {
     await queue.send({ kind: QUEUE, body: 'old' });
     clock.pauseProcess(3_600_000);
     expect(await queue.receive(QUEUE, TAKE)).toEqual([]);
   });
 
-  test('a send is heard of in its own process', async () => {
+  it('a send is heard of in its own process', async () => {
     let heard = 0;
     const stop = queue.onChange(() => {
       heard += 1;

@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { edgeKey, taskKey } from '../../src/tasks/items.ts';
 import type { SequencedRecord } from '../../src/tasks/ports.ts';
 import { compaction, type MakeLedger, MINUTE, TABLE, World, type WorldOptions } from './ledger-world.ts';
@@ -20,7 +20,7 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
       return (await world.base.feed.read(100)).records;
     }
 
-    test('a task that became queued is woken on its own queue, and the wake-up names nothing but the task', async () => {
+    it('a task that became queued is woken on its own queue, and the wake-up names nothing but the task', async () => {
       await world.admit('a');
       await world.handleChanges();
       const [wake] = world.queue.wakeUpsOf('a');
@@ -28,14 +28,14 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
       expect(JSON.parse(wake?.body ?? '')).toEqual({ kind: 'Compact', target: TABLE, taskId: 'a' });
     });
 
-    test('a waiting task is not woken', async () => {
+    it('a waiting task is not woken', async () => {
       await world.admit('a');
       await world.admit('index', { ...index, dependsOn: ['a'] });
       await world.handleChanges();
       expect(world.queue.wakeUpsOf('index')).toEqual([]);
     });
 
-    test('a retry is woken for the end of its waiting time, at most 900 s away', async () => {
+    it('a retry is woken for the end of its waiting time, at most 900 s away', async () => {
       await world.admit('a');
       await world.fail(await world.begin('a'));
       world.queue.clear();
@@ -52,7 +52,7 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
       expect(new Set(world.queue.wakeUpsOf('b').map((wake) => wake.delayMs))).toEqual(new Set([900_000]));
     });
 
-    test('a record that comes after its task began wake-ups nobody', async () => {
+    it('a record that comes after its task began wake-ups nobody', async () => {
       await world.admit('a');
       const late = await records();
       await world.begin('a');
@@ -60,7 +60,7 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
       expect(world.queue.sent).toEqual([]);
     });
 
-    test('changes of a queued task that are no event send nothing', async () => {
+    it('changes of a queued task that are no event send nothing', async () => {
       await world.admit('a', { reason: 'one' });
       await world.handleChanges();
       world.queue.clear();
@@ -72,7 +72,7 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
       expect(world.queue.wakeUpsOf('a').length).toBeGreaterThan(0);
     });
 
-    test('dependents of a done task become queued, whichever way the record comes', async () => {
+    it('dependents of a done task become queued, whichever way the record comes', async () => {
       await world.admit('a');
       await world.admit('merge', { kind: 'MergeWal' });
       await world.admit('index', { ...index, dependsOn: ['a', 'merge'] });
@@ -91,7 +91,7 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
       await world.begin('index');
     });
 
-    test('two dependencies notified at the same moment release their dependent once and surely', async () => {
+    it('two dependencies notified at the same moment release their dependent once and surely', async () => {
       await world.admit('a');
       await world.admit('b', { target: '/data/db/y.lance' });
       await world.admit('index', { ...index, dependsOn: ['a', 'b'] });
@@ -102,7 +102,7 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
       expect(await world.state('index')).toBe('queued');
     });
 
-    test('a failed task fails its dependents, and theirs', async () => {
+    it('a failed task fails its dependents, and theirs', async () => {
       await world.admit('a');
       await world.admit('index', { ...index, dependsOn: ['a'] });
       await world.admit('merge', { kind: 'MergeWal', dependsOn: ['index'] });
@@ -117,7 +117,7 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
       expect(await world.lifecycle.openTasks(TABLE)).toEqual([]);
     });
 
-    test('an ended task gets its time to live only after its dependents were notified', async () => {
+    it('an ended task gets its time to live only after its dependents were notified', async () => {
       await world.admit('a');
       await world.admit('index', { ...index, dependsOn: ['a'] });
       await world.finish(await world.begin('a'));
@@ -127,7 +127,7 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
       expect(await world.base.ledger.get(edgeKey('a', 'index'))).toBeUndefined();
     });
 
-    test('a task whose dependents could not be notified does not expire', async () => {
+    it('a task whose dependents could not be notified does not expire', async () => {
       let broken = true;
       const stubborn = new World(make, {
         ...options,
@@ -153,7 +153,7 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
       stubborn.close();
     });
 
-    test('finished history expires, and its removal is no event', async () => {
+    it('finished history expires, and its removal is no event', async () => {
       await world.admit('a');
       await world.finish(await world.begin('a'), { compaction: compaction({ fragmentsAdded: 0 }) });
       await world.handleChanges();
@@ -166,14 +166,14 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
       expect((await world.begin('b')).token).toBe(2);
     });
 
-    test('a removal by time is not acted on, even when the item is there again', async () => {
+    it('a removal by time is not acted on, even when the item is there again', async () => {
       await world.admit('a');
       const key = taskKey('a');
       await world.lifecycle.onRecord({ key, change: 'remove', expired: true });
       expect(world.queue.sent).toEqual([]);
     });
 
-    test('a compaction that added fragments is followed by one index run that depends on it', async () => {
+    it('a compaction that added fragments is followed by one index run that depends on it', async () => {
       await world.admit('a');
       await world.finish(await world.begin('a'));
       await world.handleChanges();
@@ -184,7 +184,7 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
       expect(await world.lifecycle.openTasks(TABLE)).toEqual([]);
     });
 
-    test('a compaction of a table without a usable key is followed by no index run, whichever record comes', async () => {
+    it('a compaction of a table without a usable key is followed by no index run, whichever record comes', async () => {
       await world.admit('a');
       await world.finish(await world.begin('a'), { compaction: compaction({ indexable: false }) });
       await world.handleChanges();
@@ -193,7 +193,7 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
       expect(await world.lifecycle.getTask('index-after-a')).toBeUndefined();
     });
 
-    test('a compaction that added nothing is followed by nothing, and so is every one with INDEX_AFTER_COMPACTION off', async () => {
+    it('a compaction that added nothing is followed by nothing, and so is every one with INDEX_AFTER_COMPACTION off', async () => {
       await world.admit('a');
       await world.finish(await world.begin('a'), { compaction: compaction({ fragmentsAdded: 0 }) });
       await world.handleChanges();
@@ -206,7 +206,7 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
       off.close();
     });
 
-    test('five quick compactions leave at most one index run behind a running one, and it comes after the last', async () => {
+    it('five quick compactions leave at most one index run behind a running one, and it comes after the last', async () => {
       await world.admit('c1');
       await world.finish(await world.begin('c1'));
       await world.handleChanges();
@@ -226,7 +226,7 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
       expect(await world.lifecycle.getTask('index-after-c5')).toMatchObject({ id: 'index-after-c1' });
     });
 
-    test('compactions that end while an index run is on its way gather behind it in one next run', async () => {
+    it('compactions that end while an index run is on its way gather behind it in one next run', async () => {
       await world.admit('index', index);
       await world.begin('index');
       for (const id of ['c1', 'c2', 'c3']) {
@@ -237,7 +237,7 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
       expect(open.map((task) => task.state).sort()).toEqual(['queued', 'running']);
     });
 
-    test('a released lease wake-ups every runnable kind of that table, at most three', async () => {
+    it('a released lease wake-ups every runnable kind of that table, at most three', async () => {
       await world.admit('a');
       const claim = await world.begin('a');
       await world.admit('merge', { kind: 'MergeWal' });
@@ -251,7 +251,7 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
       expect(new Set(world.queue.sent.map((message) => message.taskId))).toEqual(new Set(['merge', 'index']));
     });
 
-    test('a released lease wake-ups the kind that ran last when its turn comes', async () => {
+    it('a released lease wake-ups the kind that ran last when its turn comes', async () => {
       await world.admit('a');
       const claim = await world.begin('a');
       await world.admit('b');
@@ -264,7 +264,7 @@ export function describeStream(make: MakeLedger, options: WorldOptions): void {
       expect(new Set(world.queue.wakeUpsOf('merge').map((wake) => wake.delayMs))).toEqual(new Set([0]));
     });
 
-    test('a lease that was taken again meanwhile wake-ups nobody', async () => {
+    it('a lease that was taken again meanwhile wake-ups nobody', async () => {
       await world.admit('a');
       await world.finish(await world.begin('a'), { compaction: compaction({ fragmentsAdded: 0 }) });
       const late = await records();

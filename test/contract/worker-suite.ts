@@ -1,4 +1,4 @@
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, it } from 'vitest';
 import { UpkeepError } from '../../src/errors.ts';
 import { BODY, Desk } from './desk.ts';
 import {
@@ -27,19 +27,19 @@ export function describeWorker(make: MakeLedger, options: WorldOptions): void {
       world.close();
     });
 
-    test('a message with kind and target is admitted, run, settled and acknowledged', async () => {
+    it('a message with kind and target is admitted, run, settled and acknowledged', async () => {
       expect(await desk.deliver(BODY, { messageId: 'abc' })).toBe('acknowledge');
       expect(await world.lifecycle.getTask('message-abc')).toMatchObject({ state: 'done', attempts: 1 });
       expect(desk.events.map((event) => event.stage)).toEqual(['started', 'done']);
     });
 
-    test('a message delivered again is the same task and runs once', async () => {
+    it('a message delivered again is the same task and runs once', async () => {
       await Promise.all([desk.deliver(BODY, { messageId: 'abc' }), desk.deliver(BODY, { messageId: 'abc' })]);
       expect(await desk.deliver(BODY, { messageId: 'abc', receiveCount: 2 })).toBe('acknowledge');
       expect(desk.runs).toHaveLength(1);
     });
 
-    test('a claim whose answer was lost is adopted by its own delivery, and runs once', async () => {
+    it('a claim whose answer was lost is adopted by its own delivery, and runs once', async () => {
       await world.admit('a');
       desk.loseAnswers = 1;
       expect(await desk.deliver(JSON.stringify({ kind: 'Compact', target: TABLE, taskId: 'a' }))).toBe('acknowledge');
@@ -47,7 +47,7 @@ export function describeWorker(make: MakeLedger, options: WorldOptions): void {
       expect(desk.runs).toHaveLength(1);
     });
 
-    test('a settle whose answer was lost is not written twice, and the work does not run again', async () => {
+    it('a settle whose answer was lost is not written twice, and the work does not run again', async () => {
       desk.perform = async (context) => {
         desk.loseAnswers = 1;
         return workResult(context.task.kind);
@@ -57,7 +57,7 @@ export function describeWorker(make: MakeLedger, options: WorldOptions): void {
       expect(desk.runs).toHaveLength(1);
     });
 
-    test('a delivery that meets a busy table is acknowledged and holds no lease', async () => {
+    it('a delivery that meets a busy table is acknowledged and holds no lease', async () => {
       await world.admit('merge', { kind: 'MergeWal' });
       await world.begin('merge');
       expect(await desk.deliver(BODY)).toBe('acknowledge');
@@ -66,14 +66,14 @@ export function describeWorker(make: MakeLedger, options: WorldOptions): void {
     });
 
     if (calm) {
-      test('a ledger that cannot be reached leaves the message for later', async () => {
+      it('a ledger that cannot be reached leaves the message for later', async () => {
         desk.unreachable = true;
         expect(await desk.deliver(BODY)).toBe('retry-later');
         expect(desk.runs).toEqual([]);
       });
     }
 
-    test('a body that is not understood goes to the dead letters with its reason, untouched', async () => {
+    it('a body that is not understood goes to the dead letters with its reason, untouched', async () => {
       const body = '{"kind":"Compact","target":"/data/x.lance","colour":"blue"}';
       expect(await desk.deliver(body, { messageId: 'bad' })).toBe('acknowledge');
       expect(world.queue.dead).toEqual([
@@ -87,7 +87,7 @@ export function describeWorker(make: MakeLedger, options: WorldOptions): void {
       ]);
     });
 
-    test('a target outside the roots goes to the dead letters and makes no task', async () => {
+    it('a target outside the roots goes to the dead letters and makes no task', async () => {
       expect(await desk.deliver(JSON.stringify({ kind: 'Compact', target: '/elsewhere/x.lance', taskId: 'a' }))).toBe(
         'acknowledge',
       );
@@ -95,7 +95,7 @@ export function describeWorker(make: MakeLedger, options: WorldOptions): void {
       expect(await world.lifecycle.getTask('a')).toBeUndefined();
     });
 
-    test('a wake-up for a table of other roots is left to the process that maintains them', async () => {
+    it('a wake-up for a table of other roots is left to the process that maintains them', async () => {
       const target = '/elsewhere/x.lance';
       await world.admit('a', { target });
       expect(await desk.deliver(JSON.stringify({ kind: 'Compact', target, taskId: 'a' }))).toBe('acknowledge');
@@ -103,7 +103,7 @@ export function describeWorker(make: MakeLedger, options: WorldOptions): void {
       expect(await world.lifecycle.getTask('a')).toMatchObject({ state: 'queued', attempts: 0 });
     });
 
-    test('a task whose table is gone ends with that reason instead of being woken for ever', async () => {
+    it('a task whose table is gone ends with that reason instead of being woken for ever', async () => {
       await world.admit('a');
       desk.missing.add(TABLE);
       expect(await desk.deliver(JSON.stringify({ kind: 'Compact', target: TABLE, taskId: 'a' }))).toBe('acknowledge');
@@ -112,12 +112,12 @@ export function describeWorker(make: MakeLedger, options: WorldOptions): void {
       expect(await world.lifecycle.getTask('a')).toMatchObject({ state: 'failed', error: { code: 'TABLE_NOT_FOUND' } });
     });
 
-    test('two names of one target are one target', async () => {
+    it('two names of one target are one target', async () => {
       await desk.deliver(JSON.stringify({ kind: 'Compact', target: '/data//db/x.lance', taskId: 'a' }));
       expect(await world.lifecycle.getTask('a')).toMatchObject({ target: TABLE });
     });
 
-    test('a message with a failed dependency or the id of another task goes to the dead letters', async () => {
+    it('a message with a failed dependency or the id of another task goes to the dead letters', async () => {
       await world.admit('broken');
       await world.fail(await world.begin('broken'), 'permanent');
       await desk.deliver(JSON.stringify({ kind: 'Compact', target: TABLE, dependsOn: ['broken'] }));
@@ -125,7 +125,7 @@ export function describeWorker(make: MakeLedger, options: WorldOptions): void {
       expect(world.queue.dead.map((deadLetter) => deadLetter.code)).toEqual(['DEPENDENCY_FAILED', 'TASK_ID_MISMATCH']);
     });
 
-    test('an unknown dependency is tried again until the message is 15 minutes old', async () => {
+    it('an unknown dependency is tried again until the message is 15 minutes old', async () => {
       const body = JSON.stringify({ kind: 'Compact', target: TABLE, dependsOn: ['nobody'] });
       const sentAt = world.clock.now();
       await world.clock.advance(15 * MINUTE - 1);
@@ -136,14 +136,14 @@ export function describeWorker(make: MakeLedger, options: WorldOptions): void {
       expect(world.queue.dead).toMatchObject([{ code: 'DEPENDENCY_UNKNOWN', body }]);
     });
 
-    test('a kind in a foreign queue is admitted and woken on its own queue, and never run here', async () => {
+    it('a kind in a foreign queue is admitted and woken on its own queue, and never run here', async () => {
       expect(await desk.deliver(JSON.stringify({ kind: 'MergeWal', target: TABLE, taskId: 'a' }))).toBe('acknowledge');
       expect(desk.runs).toEqual([]);
       expect(await world.state('a')).toBe('queued');
       expect(world.queue.wakeUpsOf('a')).toMatchObject([{ kind: 'MergeWal' }]);
     });
 
-    test('every wake-up is a message that a worker understands, also for the longest id', async () => {
+    it('every wake-up is a message that a worker understands, also for the longest id', async () => {
       await world.admit('c'.repeat(200));
       await world.finish(await world.begin('c'.repeat(200)));
       await world.handleChanges();
@@ -154,7 +154,7 @@ export function describeWorker(make: MakeLedger, options: WorldOptions): void {
       expect(world.queue.dead).toEqual([]);
     });
 
-    test('an error wrapped twice keeps its class', async () => {
+    it('an error wrapped twice keeps its class', async () => {
       const conflict = new UpkeepError('Somebody committed.', { code: 'COMMIT_CONFLICT', disposition: 'contention' });
       desk.perform = async () => {
         throw new Error('outer', { cause: new Error('inner', { cause: conflict }) });
@@ -167,7 +167,7 @@ export function describeWorker(make: MakeLedger, options: WorldOptions): void {
       });
     });
 
-    test('anything else that the work throws is a failure UNEXPECTED', async () => {
+    it('anything else that the work throws is a failure UNEXPECTED', async () => {
       desk.perform = async () => {
         throw 'a string';
       };
@@ -178,7 +178,7 @@ export function describeWorker(make: MakeLedger, options: WorldOptions): void {
       });
     });
 
-    test('a crash after the commit and before the settle is followed by one index run', async () => {
+    it('a crash after the commit and before the settle is followed by one index run', async () => {
       let version = 1;
       desk.perform = async (context) => {
         const before = await context.baseVersion(version);

@@ -1,7 +1,7 @@
 import { readdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect } from '@lancedb/lancedb';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { readNewestManifest } from '../../../src/lance/newest.ts';
 import { createFileObjectStore } from '../../../src/storage/file-object-store.ts';
 import { startCommand } from '../../fixtures/command.ts';
@@ -57,12 +57,12 @@ async function truncateManifest(target: string): Promise<string> {
 }
 
 describe('what is asked wrongly', () => {
-  test('an unknown kind of task', async () => {
+  it('an unknown kind of task', async () => {
     const one = await store();
     await refused(one, ['send', 'Vacuum', one.target], { code: 'USAGE', exit: 2 });
   });
 
-  test('a target outside the roots, also through a link', async () => {
+  it('a target outside the roots, also through a link', async () => {
     const one = await store();
     const other = await store();
     symlinkSync(other.target, `${one.db}/linked.lance`);
@@ -76,18 +76,18 @@ describe('what is asked wrongly', () => {
     );
   });
 
-  test('a path with dots', async () => {
+  it('a path with dots', async () => {
     const one = await store();
     await refused(one, ['inspect', `${one.db}/../db/events.lance`], { code: 'TARGET_INVALID', exit: 2 });
   });
 
-  test('a table that does not exist', async () => {
+  it('a table that does not exist', async () => {
     const one = await store();
     await refused(one, ['inspect', `${one.db}/nowhere.lance`], { code: 'TABLE_NOT_FOUND', exit: 5 });
     await refused(one, ['send', 'MergeWal', `${one.db}/nowhere.lance`], { code: 'TABLE_NOT_FOUND', exit: 5 });
   });
 
-  test('a setting with a typo, and one with a value that is no number', async () => {
+  it('a setting with a typo, and one with a value that is no number', async () => {
     const one = await store();
     const typo = await refused(
       one,
@@ -99,17 +99,17 @@ describe('what is asked wrongly', () => {
     await refused(one, ['run', one.db], { code: 'SETTING_INVALID', exit: 2 }, { MIN_FRAGMENTS: 'many' });
   });
 
-  test('a cursor that is none', async () => {
+  it('a cursor that is none', async () => {
     const one = await store();
     await refused(one, ['history', '--after', 'tomorrow'], { code: 'CURSOR_INVALID', exit: 2 });
   });
 
-  test('a root on a file system that takes nothing', async () => {
+  it('a root on a file system that takes nothing', async () => {
     const one = await store();
     await refused(one, ['run', '/proc/sys/fs'], { code: 'STORE_IO', exit: 1 });
   });
 
-  test('a ledger file that is damaged', async () => {
+  it('a ledger file that is damaged', async () => {
     const one = await store();
     const file = `${one.folder}/ledger.sqlite`;
     await startCommand(['run', one.db, '--ledger', file]).ended;
@@ -120,7 +120,7 @@ describe('what is asked wrongly', () => {
     await refused(one, ['run', one.db], { code: 'LEDGER_DAMAGED', exit: 1 });
   });
 
-  test('a root that another ledger looks after', async () => {
+  it('a root that another ledger looks after', async () => {
     const one = await store();
     await startCommand(['run', one.db, '--ledger', `${one.folder}/first.sqlite`]).ended;
     await refused(one, ['run', one.db], { code: 'ROOT_OWNED', exit: 1 });
@@ -130,7 +130,7 @@ describe('what is asked wrongly', () => {
 describe('what is wrong with a table', () => {
   const send = (one: Store, kind = 'MergeWal') => ['send', kind, one.target, '--wait'];
 
-  test('a table without a key column', async () => {
+  it('a table without a key column', async () => {
     const folder = temporaryFolder();
     const table = await (await connect(`${folder}/db`)).createTable('events', [{ name: 'a', n: 1 }]);
     table.close();
@@ -139,7 +139,7 @@ describe('what is wrong with a table', () => {
     await refused(one, send(one, 'IndexId'), { code: 'KEY_COLUMN_MISSING', exit: 1 });
   });
 
-  test('a key that stands twice in the base table', async () => {
+  it('a key that stands twice in the base table', async () => {
     const one = await store();
     await enableWal(one.table);
     await flushGeneration(one.table, [row(1, 1)]);
@@ -147,7 +147,7 @@ describe('what is wrong with a table', () => {
     await refused(one, send(one), { code: 'DUPLICATE_KEYS', exit: 1 });
   });
 
-  test('a generation directory that is gone', async () => {
+  it('a generation directory that is gone', async () => {
     const one = await store();
     await enableWal(one.table);
     await flushGeneration(one.table, [row(1, 1)]);
@@ -157,7 +157,7 @@ describe('what is wrong with a table', () => {
     await refused(one, send(one), { code: 'GENERATION_MISSING', exit: 1 });
   });
 
-  test('a truncated manifest, whatever is asked of it', async () => {
+  it('a truncated manifest, whatever is asked of it', async () => {
     const one = await store();
     one.table.close();
     const key = await truncateManifest(one.target);
@@ -173,14 +173,14 @@ describe('what is wrong with a table', () => {
     }
   });
 
-  test('a table with a branch', async () => {
+  it('a table with a branch', async () => {
     const one = await store();
     await (await one.table.branches()).create('experiment');
     await refused(one, send(one, 'Compact'), { code: 'MANIFEST_UNSUPPORTED', exit: 1 });
     await refused(one, send(one, 'IndexId'), { code: 'MANIFEST_UNSUPPORTED', exit: 1 });
   });
 
-  test('a reader feature that nobody knows yet', async () => {
+  it('a reader feature that nobody knows yet', async () => {
     const one = await store();
     one.table.close();
     const manifest = await readNewestManifest(createFileObjectStore(one.target));

@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { connect, Index } from '@lancedb/lancedb';
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import type { RunReport, StatusReport } from '../../../src/upkeep/reports.ts';
 import { arrow } from '../../../src/work/arrow.ts';
 import { mergeWal } from '../../../src/work/merge-wal.ts';
@@ -20,7 +20,7 @@ import {
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 import { attemptOn, workDependencies } from '../../fixtures/work.ts';
 
-test('a root inside or around the root of another ledger is refused, and leaves no marker behind', async () => {
+it('a root inside or around the root of another ledger is refused, and leaves no marker behind', async () => {
   const folder = temporaryFolder();
   (await createPlainTable(`${folder}/db`, 'outer', rows(0, 20, 0), 2)).close();
   (await createPlainTable(`${folder}/db/team`, 'inner', rows(0, 20, 0), 2)).close();
@@ -35,7 +35,7 @@ test('a root inside or around the root of another ledger is refused, and leaves 
   expect(existsSync(`${folder}/_lance_upkeep/owner.json`)).toBe(false);
 });
 
-test('a folder with a backslash in its name is maintained like any other', async () => {
+it('a folder with a backslash in its name is maintained like any other', async () => {
   const folder = temporaryFolder();
   (await createPlainTable(`${folder}/db`, 'fine', rows(0, 200, 0), 20)).close();
   (await createPlainTable(`${folder}/db/we\\ird`, 'odd', rows(0, 200, 0), 20)).close();
@@ -45,7 +45,7 @@ test('a folder with a backslash in its name is maintained like any other', async
   expect(report.tables).toMatchObject([{ fragments: 1 }, { fragments: 1, keyIndex: { kind: 'BTree' } }]);
 });
 
-test('work that failed and has to wait is reported by the next run, and does not end with 0 as if nothing were due', async () => {
+it('work that failed and has to wait is reported by the next run, and does not end with 0 as if nothing were due', async () => {
   const folder = temporaryFolder();
   const table = await createPlainTable(`${folder}/db`, 'events', rows(0, 20, 0));
   await enableWal(table);
@@ -66,7 +66,7 @@ test('work that failed and has to wait is reported by the next run, and does not
   expect(code).toBe(4);
 });
 
-test('a permanent failure is shown as one by status, and not asked for again before the table changes', async () => {
+it('a permanent failure is shown as one by status, and not asked for again before the table changes', async () => {
   const folder = temporaryFolder();
   const table = await createPlainTable(`${folder}/db`, 'events', rows(0, 20, 0));
   await table.createIndex('id', { config: Index.btree(), name: 'id_idx' });
@@ -91,14 +91,14 @@ test('a permanent failure is shown as one by status, and not asked for again bef
   expect((await readRows(`${folder}/db/events.lance`, { lsm: false })).get('key-000001')).toMatchObject({ n: 9n });
 });
 
-test('an empty root is refused, so that an unset variable does not mean the current folder', async () => {
+it('an empty root is refused, so that an unset variable does not mean the current folder', async () => {
   const folder = temporaryFolder();
   const { code, stderr } = await startCommand(['run', '', '--ledger', `${folder}/ledger.sqlite`]).ended;
   expect(code).toBe(2);
   expect(stderr).toContain('ROOT_INVALID');
 });
 
-test('a tagged version is kept by a compaction that prunes older ones', async () => {
+it('a tagged version is kept by a compaction that prunes older ones', async () => {
   const folder = temporaryFolder();
   const table = await createPlainTable(`${folder}/db`, 'events', rows(0, 200, 0), 20);
   await (await table.tags()).create('release', 10);
@@ -112,7 +112,7 @@ test('a tagged version is kept by a compaction that prunes older ones', async ()
   expect(await tagged.countRows()).toBe(90);
 });
 
-test('the smallest and the largest 64-bit keys are merged like any others', async () => {
+it('the smallest and the largest 64-bit keys are merged like any others', async () => {
   const folder = temporaryFolder();
   const target = `${folder}/events.lance`;
   const schema = new arrow.Schema([

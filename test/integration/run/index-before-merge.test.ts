@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import type { RunReport, SendReport, TaskReport } from '../../../src/upkeep/reports.ts';
 import { commandJson } from '../../fixtures/command.ts';
 import { createPlainTable, enableWal, flushGeneration, readRows, row, rows } from '../../fixtures/tables.ts';
@@ -26,7 +26,7 @@ function firstOf(report: RunReport, kind: string): TaskReport | undefined {
   return report.tasks.find((task) => task.kind === kind);
 }
 
-test('with INDEX_BEFORE_MERGE=false a merge waits for the IndexId of the same sweep, and does not fail', async () => {
+it('with INDEX_BEFORE_MERGE=false a merge waits for the IndexId of the same sweep, and does not fail', async () => {
   const store = await storeWithoutIndex(20);
   const { code, report } = await store.run();
 
@@ -36,7 +36,7 @@ test('with INDEX_BEFORE_MERGE=false a merge waits for the IndexId of the same sw
   expect(await store.value()).toBe(9n);
 });
 
-test('a merge that cools down for want of an index runs in the next sweep once the index is there', async () => {
+it('a merge that cools down for want of an index runs in the next sweep once the index is there', async () => {
   const store = await storeWithoutIndex(20);
   const failed = await store.send('MergeWal');
   expect(failed.report.task).toMatchObject({ state: 'queued', error: { code: 'KEY_INDEX_MISSING' } });
@@ -48,7 +48,7 @@ test('a merge that cools down for want of an index runs in the next sweep once t
   expect(await store.value()).toBe(9n);
 });
 
-test('an empty base table is merged into as well', async () => {
+it('an empty base table is merged into as well', async () => {
   const store = await storeWithoutIndex(0);
   const { code } = await store.run();
 

@@ -1,5 +1,5 @@
 import { cp, rm } from 'node:fs/promises';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { loadSettings } from '../../../src/config.ts';
 import { holdIn } from '../../../src/lance/hold.ts';
 import { manifestKey } from '../../../src/lance/manifest-names.ts';
@@ -61,7 +61,7 @@ function comparable(seen: Record<string, unknown>, wanted: Record<string, unknow
 describe.each(KINDS)(
   'a table of 24 fragments with a BTree, a bitmap, a full-text index and an index %s',
   (vectorIndex) => {
-    test('is compacted in three groups with every index whole and every answer the same at each version on the way', async () => {
+    it('is compacted in three groups with every index whole and every answer the same at each version on the way', async () => {
       const folder = temporaryFolder();
       const target = `${folder}/db/t.lance`;
       await createSearchTable(`${folder}/db`, 't', { fragments: FRAGMENTS, rowsEach: ROWS_EACH, vectorIndex });
@@ -86,7 +86,7 @@ describe.each(KINDS)(
       expect([again.tasks, (await headOf(target)).version]).toEqual([[], after.version]);
     });
 
-    test('keeps its answers with a MemWAL and rows waiting in it, whose generation the indexes catch up with', async () => {
+    it('keeps its answers with a MemWAL and rows waiting in it, whose generation the indexes catch up with', async () => {
       const folder = temporaryFolder();
       const target = `${folder}/db/t.lance`;
       const table = await createSearchTable(`${folder}/db`, 't', {
@@ -135,7 +135,7 @@ describe.each(KINDS)(
       expect([again.tasks, (await headOf(target)).version]).toEqual([[], after.version]);
     });
 
-    test('takes six fragments that were appended into every index in one run, and finds them', async () => {
+    it('takes six fragments that were appended into every index in one run, and finds them', async () => {
       const folder = temporaryFolder();
       const target = `${folder}/db/t.lance`;
       const table = await createSearchTable(`${folder}/db`, 't', { fragments: 2, rowsEach: 400, vectorIndex });

@@ -1,5 +1,5 @@
 import { setTimeout as elapse } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { holdIn } from '../../../src/lance/hold.ts';
 import type { RunReport } from '../../../src/upkeep/reports.ts';
 import { commandJson, startCommand } from '../../fixtures/command.ts';
@@ -106,7 +106,7 @@ async function killAgainAndAgain(folder: string, way: 'base table' | 'MemWAL', s
   return holdsLeft;
 }
 
-test('runners of two tables that people search, killed 50 times at random moments, leave holds behind that the next ones heal, and in the end every row in every index', async () => {
+it('runners of two tables that people search, killed 50 times at random moments, leave holds behind that the next ones heal, and in the end every row in every index', async () => {
   const seed = Number(process.env.KILL_SEED ?? 20261201);
   const folder = temporaryFolder();
   const [base, memWal] = await Promise.all([

@@ -1,7 +1,7 @@
 import { cpSync } from 'node:fs';
 import { setTimeout as elapse } from 'node:timers/promises';
 import { connect, type Table } from '@lancedb/lancedb';
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import type { HistoryReport, InspectReport, RunReport } from '../../../src/upkeep/reports.ts';
 import { commandJson, startCommand } from '../../fixtures/command.ts';
 import { createPlainTable, enableWal, flushGeneration, readRows, row, rows, sorted } from '../../fixtures/tables.ts';
@@ -49,7 +49,7 @@ async function quietRun(root: string): Promise<InspectReport> {
   return (await commandJson<InspectReport>(['inspect', `${root}/events.lance`, '--ledger', ledger], settings)).report;
 }
 
-test('runners killed 50 times at random moments, then one quiet run, end in the same state as one that never was', async () => {
+it('runners killed 50 times at random moments, then one quiet run, end in the same state as one that never was', async () => {
   const folder = temporaryFolder();
   const quiet = `${folder}/quiet`;
   const table = await createPlainTable(quiet, 'events', rows(0, 400, 0), 12);

@@ -1,6 +1,6 @@
 import { mkdirSync, readdirSync, symlinkSync } from 'node:fs';
 import { connect } from '@lancedb/lancedb';
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import type { InspectReport, RunReport, StatusReport } from '../../../src/upkeep/reports.ts';
 import { commandJson, startCommand } from '../../fixtures/command.ts';
 import {
@@ -27,7 +27,7 @@ function commands(folder: string) {
   };
 }
 
-test('tables of directory namespaces, nested ones too, are compacted, indexed and merged like any other', async () => {
+it('tables of directory namespaces, nested ones too, are compacted, indexed and merged like any other', async () => {
   const folder = temporaryFolder();
   const database = await connect(`${folder}/db`);
   await database.createNamespace(['team']);
@@ -58,7 +58,7 @@ test('tables of directory namespaces, nested ones too, are compacted, indexed an
   }
 });
 
-test('whatever looks like a table and is left out is named by run and status, with the reason', async () => {
+it('whatever looks like a table and is left out is named by run and status, with the reason', async () => {
   const folder = temporaryFolder();
   const db = `${folder}/db`;
   (await createPlainTable(db, 'fine', rows(0, 20, 0))).close();

@@ -1,5 +1,5 @@
 import { writeFileSync } from 'node:fs';
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { holdIn } from '../../../src/lance/hold.ts';
 import { readManifestAt } from '../../../src/lance/newest.ts';
 import { createFileObjectStore } from '../../../src/storage/file-object-store.ts';
@@ -35,7 +35,7 @@ async function rewritesBehindHolds(target: string): Promise<number> {
   return rewrites;
 }
 
-test.each(['base', 'lsm'] as const)(
+it.each(['base', 'lsm'] as const)(
   'while a writer upserts, deletes and appends and a stranger runs optimize(), nobody misses a row in any search (%s)',
   async (way) => {
     const folder = temporaryFolder();

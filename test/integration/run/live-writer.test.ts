@@ -1,5 +1,5 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { loadSettings } from '../../../src/config.ts';
 import { openUpkeep } from '../../../src/local/open-upkeep.ts';
 import type { InspectReport, RunReport, TaskReport } from '../../../src/upkeep/reports.ts';
@@ -37,7 +37,7 @@ async function enoughMerged(ledgerFile: string, watch: Running): Promise<void> {
   }
 }
 
-test('while a writer upserts and closes generations, the watching runner keeps merging; nobody sees an error or a wrong row', async () => {
+it('while a writer upserts and closes generations, the watching runner keeps merging; nobody sees an error or a wrong row', async () => {
   const folder = temporaryFolder();
   const target = `${folder}/db/live.lance`;
   const ledger = `${folder}/ledger.sqlite`;

@@ -1,6 +1,6 @@
 import { readdirSync, rmSync } from 'node:fs';
 import { connect, Index } from '@lancedb/lancedb';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { InspectReport, RunReport, SendReport, StatusReport } from '../../../src/upkeep/reports.ts';
 import { commandJson, startCommand } from '../../fixtures/command.ts';
 import {
@@ -42,7 +42,7 @@ function loseIndexes(target: string): void {
 }
 
 describe('a BTree whose folder is gone', () => {
-  test('is seen by inspect, which does not say that all is covered', async () => {
+  it('is seen by inspect, which does not say that all is covered', async () => {
     const store = await indexedStore();
     loseIndexes(store.target);
 
@@ -55,7 +55,7 @@ describe('a BTree whose folder is gone', () => {
     expect(await store.screen()).not.toContain('all rows');
   });
 
-  test('is built anew by IndexId', async () => {
+  it('is built anew by IndexId', async () => {
     const store = await indexedStore();
     loseIndexes(store.target);
     const { report } = await store.send('IndexId');
@@ -66,7 +66,7 @@ describe('a BTree whose folder is gone', () => {
     expect(await table.query().useLsm(false).where("id = 'key-000003'").toArray()).toHaveLength(1);
   });
 
-  test('is built anew by a run, before the merge that goes through it', async () => {
+  it('is built anew by a run, before the merge that goes through it', async () => {
     const store = await indexedStore();
     loseIndexes(store.target);
     const { code, report } = await store.run();
@@ -82,7 +82,7 @@ describe('a BTree whose folder is gone', () => {
     expect((await readRows(store.target, { lsm: false })).get('key-000001')).toMatchObject({ n: 1n });
   });
 
-  test('is what a merge says that met it, and the next run builds it and merges at once', async () => {
+  it('is what a merge says that met it, and the next run builds it and merges at once', async () => {
     const store = await indexedStore();
     loseIndexes(store.target);
     const { report } = await store.send('MergeWal');
@@ -98,7 +98,7 @@ describe('a BTree whose folder is gone', () => {
   });
 });
 
-test.each(['Bitmap', 'Inverted'])(
+it.each(['Bitmap', 'Inverted'])(
   'another index (%s) whose files are gone is named, and built anew where that needs no parameters',
   async (kind) => {
     const store = await indexedStore();
@@ -133,7 +133,7 @@ describe.each([
   ['data file', 'data', ({ files }: { files: readonly { path: string }[] }) => `data/${files[0]?.path}`],
   ['deletion file', '_deletions', ({ deletionFile }: { deletionFile?: string }) => `${deletionFile}`],
 ])('a lost %s', (_what, prefix, keyOf) => {
-  test('is named by inspect, and refused once by whatever meets it, with what can be done', async () => {
+  it('is named by inspect, and refused once by whatever meets it, with what can be done', async () => {
     const store = await indexedStore();
     const head = await headOf(store.target);
     const key = head.fragments.map((fragment) => keyOf(fragment as never)).find((one) => one.startsWith(prefix)) ?? '';

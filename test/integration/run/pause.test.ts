@@ -1,10 +1,10 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import type { RunReport, StatusReport } from '../../../src/upkeep/reports.ts';
 import { commandJson, startCommand } from '../../fixtures/command.ts';
 import { createPlainTable, rows } from '../../fixtures/tables.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 
-test('on a paused table nothing begins until it is resumed, while the table beside it is maintained', async () => {
+it('on a paused table nothing begins until it is resumed, while the table beside it is maintained', async () => {
   const folder = temporaryFolder();
   for (const name of ['held', 'free']) (await createPlainTable(`${folder}/db`, name, rows(0, 200, 0), 20)).close();
   const ledger = ['--ledger', `${folder}/ledger.sqlite`];

@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import type { ExplainReport, InspectReport, PrunePreview, RunReport } from '../../../src/upkeep/reports.ts';
 import { commandJson } from '../../fixtures/command.ts';
 import { createPlainTable, readRows, rows } from '../../fixtures/tables.ts';
@@ -7,7 +7,7 @@ import { age, bytesBelow, commitRewrites, filesBelow, versionsOnDisk } from '../
 
 const day = 86_400_000;
 
-test('a table that never needs a compaction is pruned by a run, as a dry run had foretold, and a second run leaves it alone', async () => {
+it('a table that never needs a compaction is pruned by a run, as a dry run had foretold, and a second run leaves it alone', async () => {
   const folder = temporaryFolder();
   const target = `${folder}/db/t.lance`;
   const ledger = ['--ledger', `${folder}/ledger.sqlite`];

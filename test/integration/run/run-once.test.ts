@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import type { InspectReport, RunReport } from '../../../src/upkeep/reports.ts';
 import { commandJson, start } from '../../fixtures/command.ts';
 import { createRichTable, plainValue, richTable } from '../../fixtures/rich-table.ts';
@@ -9,7 +9,7 @@ async function inspect(target: string, ledger: string): Promise<InspectReport> {
   return (await commandJson<InspectReport>(['inspect', target, '--ledger', ledger])).report;
 }
 
-test('20 fragments and 12 generations from two writer processes in turn end compacted, indexed and merged; a second run commits nothing', async () => {
+it('20 fragments and 12 generations from two writer processes in turn end compacted, indexed and merged; a second run commits nothing', async () => {
   const folder = temporaryFolder();
   const target = `${folder}/db/sessions.lance`;
   const ledger = `${folder}/ledger.sqlite`;
@@ -56,7 +56,7 @@ test('20 fragments and 12 generations from two writer processes in turn end comp
   expect(second).toMatchObject({ code: 0, report: { tasks: [], tables: [{ version: after.version }] } });
 });
 
-test('the same holds for rows with vectors, lists, structs, zoned timestamps, decimals, binary, nulls and changing dictionaries', async () => {
+it('the same holds for rows with vectors, lists, structs, zoned timestamps, decimals, binary, nulls and changing dictionaries', async () => {
   const folder = temporaryFolder();
   const target = `${folder}/db/rich.lance`;
   const ledger = `${folder}/ledger.sqlite`;

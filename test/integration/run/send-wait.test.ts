@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import type { SendReport } from '../../../src/upkeep/reports.ts';
 import { commandJson } from '../../fixtures/command.ts';
 import { createPlainTable, enableWal, flushGeneration, readRows, row, rows } from '../../fixtures/tables.ts';
@@ -22,7 +22,7 @@ async function waitingMerge() {
   return { target, send, first: first.report };
 }
 
-test('send --force --wait runs a task that waits for its next try, and ends with its outcome', async () => {
+it('send --force --wait runs a task that waits for its next try, and ends with its outcome', async () => {
   const { target, send, first } = await waitingMerge();
   const { code, report } = await send(['--force']);
 
@@ -31,7 +31,7 @@ test('send --force --wait runs a task that waits for its next try, and ends with
   expect((await readRows(target, { lsm: false })).get('key-000001')).toMatchObject({ n: 1n });
 });
 
-test('send --force --wait ends with the error of its own attempt when that fails, too', async () => {
+it('send --force --wait ends with the error of its own attempt when that fails, too', async () => {
   const { send } = await waitingMerge();
   const { code, report } = await send(['--force'], { INDEX_BEFORE_MERGE: 'false' });
 
@@ -39,7 +39,7 @@ test('send --force --wait ends with the error of its own attempt when that fails
   expect(code).toBe(1);
 });
 
-test('send --wait without --force says when the task is tried again instead of waiting for it', async () => {
+it('send --wait without --force says when the task is tried again instead of waiting for it', async () => {
   const { send } = await waitingMerge();
   for (let failures = 2; failures <= 3; failures += 1) await send(['--force'], { INDEX_BEFORE_MERGE: 'false' });
   const { code, report, stderr } = await send([]);
@@ -49,7 +49,7 @@ test('send --wait without --force says when the task is tried again instead of w
   expect(code).toBe(1);
 });
 
-test('a task that waits for one that cools down is not waited for', async () => {
+it('a task that waits for one that cools down is not waited for', async () => {
   const { send, first } = await waitingMerge();
   const { code, report } = await send(['--depends-on', first.taskId], {}, 'Compact');
 

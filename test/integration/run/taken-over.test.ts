@@ -1,10 +1,10 @@
 import { readFileSync, writeFileSync } from 'node:fs';
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { startCommand } from '../../fixtures/command.ts';
 import { createPlainTable, rows } from '../../fixtures/tables.ts';
 import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
 
-test('a run that watches a root ends with the sweep that finds another ledger’s marker there', async () => {
+it('a run that watches a root ends with the sweep that finds another ledger’s marker there', async () => {
   const folder = temporaryFolder();
   (await createPlainTable(`${folder}/db`, 'events', rows(0, 20, 0), 2)).close();
   const words = ['run', `${folder}/db`, '--watch', '--ledger', `${folder}/ledger.sqlite`];

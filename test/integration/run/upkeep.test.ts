@@ -1,5 +1,5 @@
 import { connect } from '@lancedb/lancedb';
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { loadSettings } from '../../../src/config.ts';
 import { listShards, readNewestShardManifest } from '../../../src/lance/shards.ts';
 import { openUpkeep } from '../../../src/local/open-upkeep.ts';
@@ -45,7 +45,7 @@ async function shardsOf(target: string) {
   );
 }
 
-test('after 40 merges with index upkeep the fragments are compacted, the BTree covers all and only listed directories are left', async () => {
+it('after 40 merges with index upkeep the fragments are compacted, the BTree covers all and only listed directories are left', async () => {
   const folder = temporaryFolder();
   const target = `${folder}/db/events.lance`;
   const table = await createPlainTable(`${folder}/db`, 'events', rows(0, 300, 0));
@@ -75,7 +75,7 @@ test('after 40 merges with index upkeep the fragments are compacted, the BTree c
   }
 });
 
-test('a shard whose writer is gone for good is merged to empty with nothing configured', async () => {
+it('a shard whose writer is gone for good is merged to empty with nothing configured', async () => {
   const folder = temporaryFolder();
   const target = `${folder}/db/events.lance`;
   const table = await createPlainTable(`${folder}/db`, 'events', rows(0, 20, 0));
@@ -90,7 +90,7 @@ test('a shard whose writer is gone for good is merged to empty with nothing conf
   expect((await readRows(target, { lsm: true })).get('key-000003')).toMatchObject({ n: 1n });
 });
 
-test('20 shards of one table are merged by one committer at a time, without a single conflict', async () => {
+it('20 shards of one table are merged by one committer at a time, without a single conflict', async () => {
   const folder = temporaryFolder();
   const target = `${folder}/db/events.lance`;
   const table = await createPlainTable(`${folder}/db`, 'events', rows(0, 200, 0));
@@ -107,7 +107,7 @@ test('20 shards of one table are merged by one committer at a time, without a si
   expect(sorted(await readRows(target, { lsm: false }))).toEqual(sorted(expectedRows(rows(0, 200, 0), ...layers)));
 });
 
-test('two runners on one ledger share the work, and every merge is done once', async () => {
+it('two runners on one ledger share the work, and every merge is done once', async () => {
   const folder = temporaryFolder();
   const expected = new Map<string, PlainRow[][]>();
   for (const name of ['a', 'b', 'c']) {
@@ -132,7 +132,7 @@ test('two runners on one ledger share the work, and every merge is done once', a
   expect(again.tasks).toEqual([]);
 });
 
-test('a table that cannot shrink is not compacted again while its version is the same', async () => {
+it('a table that cannot shrink is not compacted again while its version is the same', async () => {
   const folder = temporaryFolder();
   const table = await createPlainTable(`${folder}/db`, 'events', rows(0, 100, 0), 10);
   await (await connect(`${folder}/db`)).openTable('events');
@@ -144,7 +144,7 @@ test('a table that cannot shrink is not compacted again while its version is the
   expect(second.tables[0]?.version).toBe(first.tables[0]?.version);
 });
 
-test('a table that was dropped leaves the status with the next run, and its history stays', async () => {
+it('a table that was dropped leaves the status with the next run, and its history stays', async () => {
   const folder = temporaryFolder();
   for (const name of ['kept', 'dropped']) (await createPlainTable(`${folder}/db`, name, rows(0, 20, 0), 2)).close();
   await maintain(folder, { MIN_FRAGMENTS: '2' });

@@ -1,5 +1,5 @@
 import { connect } from '@lancedb/lancedb';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import type { RunReport, SendReport, StatusReport } from '../../../src/upkeep/reports.ts';
 import { arrow } from '../../../src/work/arrow.ts';
 import { commandJson } from '../../fixtures/command.ts';
@@ -30,7 +30,7 @@ async function make(folder: string, table: (id: number) => { rows: Value[]; sche
 }
 
 describe.each(Object.entries(tables))('a table %s', (_name, table) => {
-  test('is compacted and healthy: no index run is asked for, and nothing fails', async () => {
+  it('is compacted and healthy: no index run is asked for, and nothing fails', async () => {
     const folder = temporaryFolder();
     const [target, ledger] = await make(folder, table);
     const { code, report } = await commandJson<RunReport>(['run', `${folder}/db`, ...ledger]);
@@ -46,7 +46,7 @@ describe.each(Object.entries(tables))('a table %s', (_name, table) => {
   });
 });
 
-test.each([
+it.each([
   ['with numbers of JavaScript as id', 'KEY_COLUMN_MISSING', 'its column "id" is double, which cannot be a key'],
   ['with no id at all', 'KEY_COLUMN_MISSING', 'and has no column "id"'],
   ['with large text as id', 'KEY_TYPE_UNSUPPORTED', 'the key column "id": it is large_string'],

@@ -1,5 +1,5 @@
 import { connect, type Table } from '@lancedb/lancedb';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { placeHold, removeHold } from '../../../src/lance/hold-commit.ts';
 import { createFileObjectStore } from '../../../src/storage/file-object-store.ts';
 import { compact } from '../../../src/work/compact.ts';
@@ -45,7 +45,7 @@ function wideRows(fragment: number, rowBytes: number) {
 }
 
 describe('compacting with optimize', () => {
-  test('small fragments become one, no row changes, and a second pass commits nothing', async () => {
+  it('small fragments become one, no row changes, and a second pass commits nothing', async () => {
     const folder = temporaryFolder();
     const target = `${folder}/events.lance`;
     await createPlainTable(folder, 'events', rows(0, 200, 0), 20);
@@ -61,7 +61,7 @@ describe('compacting with optimize', () => {
     expect((await headOf(target)).version).toBe(version);
   });
 
-  test('a table with a MemWAL index, which has no fields, is compacted and converges', async () => {
+  it('a table with a MemWAL index, which has no fields, is compacted and converges', async () => {
     const folder = temporaryFolder();
     const target = `${folder}/events.lance`;
     const table = await createPlainTable(folder, 'events', rows(0, 100, 0), 10);
@@ -74,7 +74,7 @@ describe('compacting with optimize', () => {
     expect((await readRows(target, { lsm: true })).get('key-000001')).toMatchObject({ n: 1n });
   });
 
-  test('a retry after a crash between commit and settle still counts what the first attempt rewrote', async () => {
+  it('a retry after a crash between commit and settle still counts what the first attempt rewrote', async () => {
     const folder = temporaryFolder();
     const target = `${folder}/events.lance`;
     await createPlainTable(folder, 'events', rows(0, 100, 0), 10);
@@ -91,7 +91,7 @@ describe('compacting with optimize', () => {
 describe('compacting within a byte limit', () => {
   const limits = { compactMaxBytes: 100_000, targetFragmentBytes: 80_000 };
 
-  test('wide rows are rewritten in groups, once, and the table converges', async () => {
+  it('wide rows are rewritten in groups, once, and the table converges', async () => {
     const folder = temporaryFolder();
     const target = `${folder}/wide.lance`;
     await wideTable(folder, 40, 4000);
@@ -108,7 +108,7 @@ describe('compacting within a byte limit', () => {
     expect(sorted(await readRows(target, { lsm: false }))).toEqual(content);
   });
 
-  test('of 1,000 tiny fragments a limit of 32 sources takes 31 away with every commit, and it ends', async () => {
+  it('of 1,000 tiny fragments a limit of 32 sources takes 31 away with every commit, and it ends', async () => {
     const folder = temporaryFolder();
     const target = `${folder}/wide.lance`;
     const table = await wideTable(folder, 1000, 40);
@@ -123,7 +123,7 @@ describe('compacting within a byte limit', () => {
     expect((await headOf(target)).liveRows).toBe(4000);
   });
 
-  test('no commit is begun for which twice the time of the slowest one is not left, and the rest is asked for', async () => {
+  it('no commit is begun for which twice the time of the slowest one is not left, and the rest is asked for', async () => {
     const folder = temporaryFolder();
     const target = `${folder}/wide.lance`;
     await wideTable(folder, 40, 4000);
@@ -147,7 +147,7 @@ describe('compacting within a byte limit', () => {
     expect(indexes).toEqual([]);
   });
 
-  test('deleted rows are dropped, and a delete that comes between two groups is kept', async () => {
+  it('deleted rows are dropped, and a delete that comes between two groups is kept', async () => {
     const folder = temporaryFolder();
     const target = `${folder}/wide.lance`;
     const table = await wideTable(folder, 40, 4000);
@@ -165,7 +165,7 @@ describe('compacting within a byte limit', () => {
 });
 
 describe('the key index task', () => {
-  test('it builds a missing BTree, takes new fragments in with one commit and commits nothing when it covers all', async () => {
+  it('it builds a missing BTree, takes new fragments in with one commit and commits nothing when it covers all', async () => {
     const folder = temporaryFolder();
     const target = `${folder}/events.lance`;
     const table = await createPlainTable(folder, 'events', rows(0, 3000, 0));

@@ -1,6 +1,6 @@
 import { rename, rm } from 'node:fs/promises';
 import { Index, type MergeResult, type Table } from '@lancedb/lancedb';
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { compact } from '../../../src/work/compact.ts';
 import type { WorkDependencies } from '../../../src/work/context.ts';
 import { mergeWal } from '../../../src/work/merge-wal.ts';
@@ -22,7 +22,7 @@ async function searchTable() {
   return { target, folderOf };
 }
 
-test.each(['text_idx', 'label_idx', 'vector_idx'])(
+it.each(['text_idx', 'label_idx', 'vector_idx'])(
   'a compaction that would make LanceDB drop %s, whose files are gone, is refused before anything is written',
   async (name) => {
     const { target, folderOf } = await searchTable();
@@ -37,7 +37,7 @@ test.each(['text_idx', 'label_idx', 'vector_idx'])(
   },
 );
 
-test('a compaction goes on without the files of the key index, which IndexId builds anew', async () => {
+it('a compaction goes on without the files of the key index, which IndexId builds anew', async () => {
   const { target, folderOf } = await searchTable();
   await rm(await folderOf('id_idx'), { recursive: true });
   expect(await compact(attemptOn(target), workDependencies())).toMatchObject({
@@ -47,7 +47,7 @@ test('a compaction goes on without the files of the key index, which IndexId bui
   expect((await headOf(target)).fragments).toHaveLength(1);
 });
 
-test.each([
+it.each([
   ['optimize()', {}],
   ['the bounded strategy', { compactMaxBytes: 20_000 }],
 ])('an index that is lost in the middle of a compaction ends it as failed (%s)', async (_, settings) => {
@@ -74,7 +74,7 @@ test.each([
   });
 });
 
-test('a merge that takes an index along ends as failed', async () => {
+it('a merge that takes an index along ends as failed', async () => {
   const folder = temporaryFolder();
   const table = await createPlainTable(folder, 't', rows(0, 40, 0), 2);
   await table.createIndex('id', { config: Index.btree() });

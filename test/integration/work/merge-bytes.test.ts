@@ -1,6 +1,6 @@
 import { connect } from '@lancedb/lancedb';
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { type ArrowTable, arrow, type DataType, type RecordBatch } from '../../../src/work/arrow.ts';
 import { mergeWal } from '../../../src/work/merge-wal.ts';
 import { bytesByKey } from '../../fixtures/arrow-bytes.ts';
@@ -170,7 +170,7 @@ async function merged(layers: readonly ArrowTable[], sliceBytes: number) {
 
 const keys = fc.uniqueArray(text, { minLength: 1, maxLength: 6 });
 
-test.each(types)(
+it.each(types)(
   'rows of %s come out of a merge byte for byte, whatever their keys',
   { timeout: 240_000 },
   async (_, type, value) => {
@@ -199,7 +199,7 @@ test.each(types)(
   },
 );
 
-test.each([
+it.each([
   ['arrow.uuid', new arrow.FixedSizeBinary(16), new Uint8Array(16).fill(7)],
   ['lance.bfloat16', new arrow.FixedSizeBinary(2), new Uint8Array([1, 2])],
   ['acme.unheard-of', new arrow.Utf8(), '\ufeffx'],

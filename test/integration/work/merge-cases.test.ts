@@ -1,6 +1,6 @@
 import { rmSync } from 'node:fs';
 import { connect, Index } from '@lancedb/lancedb';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { keyColumnOf, keyIndexOf } from '../../../src/lance/key-index.ts';
 import { listShards, readNewestShardManifest } from '../../../src/lance/shards.ts';
 import { createFileObjectStore } from '../../../src/storage/file-object-store.ts';
@@ -33,7 +33,7 @@ async function tableWith(layers: readonly (readonly ReturnType<typeof row>[])[],
 }
 
 describe('what a merge leaves in the base table', () => {
-  test('a tombstone deletes its key, a row written after it brings the key back, and one for an unknown key does nothing', async () => {
+  it('a tombstone deletes its key, a row written after it brings the key back, and one for an unknown key does nothing', async () => {
     const { target } = await tableWith([
       [row(1, 1), row(2, 1), row(500, 1)],
       [row(1, 2), row(2, 2), row(501, 2)],
@@ -55,7 +55,7 @@ describe('what a merge leaves in the base table', () => {
     expect(await headOf(target)).toMatchObject({ liveRows: 100 });
   });
 
-  test('a process that dies before any of the commits is followed by one that ends with the same rows, each once', async () => {
+  it('a process that dies before any of the commits is followed by one that ends with the same rows, each once', async () => {
     const layers = [rows(90, 110, 1), rows(95, 130, 2)];
     const expected = sorted(expectedRows(rows(0, 100, 0), ...layers));
     for (let diesAt = 1; diesAt <= 5; diesAt += 1) {
@@ -76,7 +76,7 @@ describe('what a merge leaves in the base table', () => {
     }
   });
 
-  test('a second merger that planned from an older watermark stops before any commit', async () => {
+  it('a second merger that planned from an older watermark stops before any commit', async () => {
     const { target } = await tableWith([[row(1, 1), row(700, 1)], [row(1, 2)]]);
     let version = 0;
     const late = attemptOn(target, {
@@ -96,7 +96,7 @@ describe('what a merge leaves in the base table', () => {
     expect(sorted(await readRows(target, { lsm: false }))).toEqual(sorted(expected));
   });
 
-  test('generations that are flushed while a merge runs stay listed, and the writer is neither fenced nor stopped', async () => {
+  it('generations that are flushed while a merge runs stay listed, and the writer is neither fenced nor stopped', async () => {
     const { target, table } = await tableWith([[row(1, 1)], [row(1, 2)]]);
     const epoch = (await shardOf(target)).writerEpoch;
     const attempt = attemptOn(target, { onFence: (count) => flushGeneration(table, [row(800 + count, count)]) });
@@ -113,7 +113,7 @@ describe('what a merge leaves in the base table', () => {
 });
 
 describe('the key index before a merge', () => {
-  test('a bitmap under the name of the key index is replaced by the BTree, once, before the merge', async () => {
+  it('a bitmap under the name of the key index is replaced by the BTree, once, before the merge', async () => {
     const { target, table } = await tableWith([[row(1, 1)], [row(2, 1)]]);
     await table.createIndex('id', { config: Index.bitmap(), name: 'id_idx' });
     const first = await mergeWal(attemptOn(target), workDependencies({ mergeMaxGenerations: 1 }));
@@ -125,7 +125,7 @@ describe('the key index before a merge', () => {
     expect(second.metrics.merge_wal_index_built).toBe(0);
   });
 
-  test('without INDEX_BEFORE_MERGE a merge that would join the whole base table is refused and nothing is written', async () => {
+  it('without INDEX_BEFORE_MERGE a merge that would join the whole base table is refused and nothing is written', async () => {
     const { target } = await tableWith([[row(1, 1)]]);
     const version = (await headOf(target)).version;
     const refused = mergeWal(attemptOn(target), workDependencies({ indexBeforeMerge: false }));
@@ -133,7 +133,7 @@ describe('the key index before a merge', () => {
     expect((await headOf(target)).version).toBe(version);
   });
 
-  test('an index of the usual name on another column is left alone', async () => {
+  it('an index of the usual name on another column is left alone', async () => {
     const { target, table } = await tableWith([[row(1, 1)]]);
     await table.createIndex('n', { config: Index.bitmap(), name: 'id_idx' });
     await mergeWal(attemptOn(target), workDependencies());
@@ -147,7 +147,7 @@ describe('the key index before a merge', () => {
 });
 
 describe('several shards', () => {
-  test('all shards of a bucket-sharded store are merged in one pass with one watermark commit', async () => {
+  it('all shards of a bucket-sharded store are merged in one pass with one watermark commit', async () => {
     const folder = temporaryFolder();
     const target = `${folder}/buckets.lance`;
     const table = await createPlainTable(folder, 'buckets', rows(0, 200, 0));
@@ -166,7 +166,7 @@ describe('several shards', () => {
     expect(sorted(await readRows(target, { lsm: true }))).toEqual(expected);
   });
 
-  test('one shard with a missing generation fails by name and the others are merged', async () => {
+  it('one shard with a missing generation fails by name and the others are merged', async () => {
     const folder = temporaryFolder();
     const target = `${folder}/buckets.lance`;
     const table = await createPlainTable(folder, 'buckets', rows(0, 50, 0));
@@ -194,14 +194,14 @@ describe('what a merge refuses', () => {
     return error;
   }
 
-  test('a generation whose directory is gone', async () => {
+  it('a generation whose directory is gone', async () => {
     const { target } = await tableWith([[row(1, 1)]]);
     const shard = await shardOf(target);
     rmSync(`${target}/_mem_wal/${shard.shardId}/${shard.generations[0]?.path}`, { recursive: true });
     expect(await refusal(target)).toMatchObject({ code: 'GENERATION_MISSING', disposition: 'permanent' });
   });
 
-  test('a key that stands twice in the base table, with and without an index', async () => {
+  it('a key that stands twice in the base table, with and without an index', async () => {
     const { target, table } = await tableWith([[row(1, 1)]]);
     await table.add(plainTable([row(1, 5)]) as never);
     expect(await refusal(target)).toMatchObject({ code: 'DUPLICATE_KEYS', disposition: 'permanent' });
@@ -209,7 +209,7 @@ describe('what a merge refuses', () => {
     expect(await refusal(target)).toMatchObject({ code: 'DUPLICATE_KEYS', disposition: 'permanent' });
   });
 
-  test('a column of a generation that the base table has lost', async () => {
+  it('a column of a generation that the base table has lost', async () => {
     const { target, table } = await tableWith([[row(1, 1)]]);
     await table.dropColumns(['payload']);
     expect(await refusal(target)).toMatchObject({
@@ -218,7 +218,7 @@ describe('what a merge refuses', () => {
     });
   });
 
-  test('a generation larger than every limit goes alone, and a byte budget ends the pass before the one that exceeds it', async () => {
+  it('a generation larger than every limit goes alone, and a byte budget ends the pass before the one that exceeds it', async () => {
     const { target } = await tableWith([rows(0, 50, 1), rows(0, 50, 2), rows(0, 50, 3)]);
     const shard = await shardOf(target);
     const size = shard.generations[0]?.inMemoryBytes as number;
@@ -230,7 +230,7 @@ describe('what a merge refuses', () => {
   });
 });
 
-test('the scratch clones are gone after a merge, after a failed one too, and what a killed one left goes with the next', async () => {
+it('the scratch clones are gone after a merge, after a failed one too, and what a killed one left goes with the next', async () => {
   const { folder, target } = await tableWith([[row(1, 1)]]);
   const { scratchUri } = await import('../../../src/work/scratch.ts');
   const scratch = await connect(scratchUri(target));

@@ -1,7 +1,7 @@
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { fileURLToPath } from 'node:url';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { mergeWal } from '../../../src/work/merge-wal.ts';
 import {
   createPlainTable,
@@ -51,7 +51,7 @@ async function digests(target: string, lsm: boolean): Promise<Map<string, string
 }
 
 describe('the memory of a merge', () => {
-  test('160 rows of 1 MiB in 8 generations merge at the default settings, in far less memory than three times their bytes', async () => {
+  it('160 rows of 1 MiB in 8 generations merge at the default settings, in far less memory than three times their bytes', async () => {
     const { target } = await createWideTable(temporaryFolder(), 8, 20, MIB);
     const before = await digests(target, true);
     const { code, peakBytes } = mergeInProcess(target);
@@ -61,7 +61,7 @@ describe('the memory of a merge', () => {
     expect(await digests(target, true)).toEqual(before);
   });
 
-  test('a slice that exhausts the memory pool goes in halves, and the slices after it are no larger', async () => {
+  it('a slice that exhausts the memory pool goes in halves, and the slices after it are no larger', async () => {
     const { target } = await createWideTable(temporaryFolder(), 1, 32, MIB);
     const before = await digests(target, true);
     const pool = { LANCE_MEM_POOL_SIZE: String(6 * MIB), MERGE_SLICE_BYTES: String(16 * MIB) };
@@ -72,14 +72,14 @@ describe('the memory of a merge', () => {
     expect(fences).toBeLessThanOrEqual(2 + 2 + 12);
   });
 
-  test('a single row that exhausts the memory pool fails by code, and the watermark stays', async () => {
+  it('a single row that exhausts the memory pool fails by code, and the watermark stays', async () => {
     const { target } = await createWideTable(temporaryFolder(), 1, 2, 8 * MIB);
     const { code } = mergeInProcess(target, { LANCE_MEM_POOL_SIZE: String(4 * MIB) });
     expect(code).toBe('MEMORY_EXHAUSTED');
     expect((await headOf(target)).memWal?.compacted.size).toBe(0);
   });
 
-  test('the memory pool follows MERGE_SLICE_BYTES, and never what the operator set', async () => {
+  it('the memory pool follows MERGE_SLICE_BYTES, and never what the operator set', async () => {
     const { target } = await createWideTable(temporaryFolder(), 1, 1, 100);
     expect(mergeInProcess(target, { MERGE_SLICE_BYTES: String(64 * MIB) }).pool).toBe(512 * MIB);
     expect(mergeInProcess(target, { LANCE_MEM_POOL_SIZE: '123456789' }).pool).toBe(123_456_789);
@@ -87,7 +87,7 @@ describe('the memory of a merge', () => {
 });
 
 describe('a merge in many slices', () => {
-  test('that dies between any two of its commits leaves the same rows for the next one, each once', async () => {
+  it('that dies between any two of its commits leaves the same rows for the next one, each once', async () => {
     const layers = [rows(90, 110, 1), rows(95, 120, 2), rows(118, 121, 3)];
     const expected = expectedRows(rows(0, 100, 0), ...layers);
     for (const id of ['key-000119']) expected.delete(id);
@@ -117,7 +117,7 @@ describe('a merge in many slices', () => {
     }
   });
 
-  test('stops before its next commit when another merger has moved the watermark', async () => {
+  it('stops before its next commit when another merger has moved the watermark', async () => {
     const folder = temporaryFolder();
     const target = `${folder}/events.lance`;
     const table = await createPlainTable(folder, 'events', rows(0, 100, 0));

@@ -1,5 +1,5 @@
 import { connect, type Table } from '@lancedb/lancedb';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { arrow, type DataType, type Schema } from '../../../src/work/arrow.ts';
 import { indexId } from '../../../src/work/index-id.ts';
 import type { Lancedb } from '../../../src/work/lancedb.ts';
@@ -63,7 +63,7 @@ describe('a merge refuses once, before anything is written,', () => {
     new arrow.Field('data', new arrow.LargeBinary(), true),
     new arrow.Field('uri', new arrow.Utf8(), true),
   ]);
-  test.each([
+  it.each([
     ['a JSON column', { type: new arrow.LargeBinary(), values: [null, null], metadata: extension('lance.json') }],
     [
       'a blob column',
@@ -83,7 +83,7 @@ describe('a merge refuses once, before anything is written,', () => {
     expect(await refusal(target)).toMatchObject({ code: 'TYPE_UNSUPPORTED', disposition: 'permanent' });
   });
 
-  test.each([
+  it.each([
     ['bool', new arrow.Bool(), [true, false]],
     ['text', new arrow.Utf8(), ['x', 'y']],
   ])('a column _tombstone of the user, a %s', async (_, type, values) => {
@@ -91,7 +91,7 @@ describe('a merge refuses once, before anything is written,', () => {
     expect(await refusal(target)).toMatchObject({ code: 'TOMBSTONE_COLUMN_TAKEN', disposition: 'permanent' });
   });
 
-  test('one that was renamed after the rows were written', async () => {
+  it('one that was renamed after the rows were written', async () => {
     const { table, target } = await tableWith(key, {
       name: '_tombstone',
       type: new arrow.Bool(),
@@ -101,18 +101,18 @@ describe('a merge refuses once, before anything is written,', () => {
     expect(await refusal(target)).toMatchObject({ code: 'TOMBSTONE_COLUMN_TAKEN' });
   });
 
-  test('a key column with a double quote in its name', async () => {
+  it('a key column with a double quote in its name', async () => {
     const { target } = await tableWith({ ...key, name: 'a"b' }, number);
     expect(await refusal(target)).toMatchObject({ code: 'COLUMN_NAME_UNSUPPORTED', disposition: 'permanent' });
   });
 
-  test('a column whose name begins with a byte order mark, which it makes visible', async () => {
+  it('a column whose name begins with a byte order mark, which it makes visible', async () => {
     const { target } = await tableWith(key, { ...number, name: '\ufeffn' });
     const error = await refusal(target);
     expect(error).toMatchObject({ code: 'COLUMN_NAME_UNSUPPORTED', message: expect.stringContaining('\\ufeffn') });
   });
 
-  test('rows without a struct column that a table of format 2.0 got later, since it cannot hold a null struct', async () => {
+  it('rows without a struct column that a table of format 2.0 got later, since it cannot hold a null struct', async () => {
     const { table, target } = await tableWith(key, number, '2.0');
     expect((await headOf(target)).dataFormatVersion).toBe('2.0');
     const type = new arrow.Struct([new arrow.Field('a', new arrow.Int32(), true)]);
@@ -121,7 +121,7 @@ describe('a merge refuses once, before anything is written,', () => {
   });
 });
 
-test('a column that the base got later is no tombstone, though it has the field id that those have in the generation', async () => {
+it('a column that the base got later is no tombstone, though it has the field id that those have in the generation', async () => {
   const folder = temporaryFolder();
   const table = await createPlainTable(folder, 'events', rows(0, 10, 0));
   await enableWal(table);
@@ -132,7 +132,7 @@ test('a column that the base got later is no tombstone, though it has the field 
   expect((await readRows(target, { lsm: false })).get('key-000001')).toMatchObject({ n: 1n, flag: null });
 });
 
-test('a large text key is merged without a BTree, and asking for one is refused for good', async () => {
+it('a large text key is merged without a BTree, and asking for one is refused for good', async () => {
   const { target } = await tableWith({ ...key, type: new arrow.LargeUtf8(), values: ['\ufeffa', 'a'] }, number);
   const lines: string[] = [];
   await mergeWal({ ...attemptOn(target), progress: (line) => lines.push(line) }, workDependencies());
@@ -144,7 +144,7 @@ test('a large text key is merged without a BTree, and asking for one is refused 
 
 describe('a table that asks to slow down', () => {
   const calls = ['schema', 'query', 'countRows', 'checkoutLatest'] as const;
-  test.each(calls)('while the base table answers %s() makes the merge wait, whatever the step', async (call) => {
+  it.each(calls)('while the base table answers %s() makes the merge wait, whatever the step', async (call) => {
     const folder = temporaryFolder();
     const table = await createPlainTable(folder, 'events', rows(0, 10, 0));
     await enableWal(table);

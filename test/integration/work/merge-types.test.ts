@@ -1,4 +1,4 @@
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { compact } from '../../../src/work/compact.ts';
 import { mergeWal } from '../../../src/work/merge-wal.ts';
 import { createRichTable, plainValue, richSchema, richTable } from '../../fixtures/rich-table.ts';
@@ -13,7 +13,7 @@ async function content(target: string, lsm: boolean) {
   return Object.fromEntries([...rows].sort(([a], [b]) => (a < b ? -1 : 1)).map(([id, row]) => [id, plainValue(row)]));
 }
 
-test('vectors, lists, structs, zoned timestamps, decimals, binary, nulls and changing dictionaries pass the merge unchanged', async () => {
+it('vectors, lists, structs, zoned timestamps, decimals, binary, nulls and changing dictionaries pass the merge unchanged', async () => {
   const folder = temporaryFolder();
   const target = `${folder}/rich.lance`;
   const table = await createRichTable(folder, 'rich', names(0, 40));
@@ -37,7 +37,7 @@ test('vectors, lists, structs, zoned timestamps, decimals, binary, nulls and cha
   expect(await content(target, false)).toEqual(before);
 });
 
-test('dictionary values that outgrow the index type are merged in more than one commit', async () => {
+it('dictionary values that outgrow the index type are merged in more than one commit', async () => {
   const folder = temporaryFolder();
   const target = `${folder}/rich.lance`;
   const table = await createRichTable(folder, 'rich', names(0, 4));
@@ -54,7 +54,7 @@ test('dictionary values that outgrow the index type are merged in more than one 
   expect(await content(target, false)).toEqual(before);
 });
 
-test('columns that the base got after the generation was written are filled with nulls, whatever their type', async () => {
+it('columns that the base got after the generation was written are filled with nulls, whatever their type', async () => {
   const folder = temporaryFolder();
   const target = `${folder}/rich.lance`;
   const plain = await createPlainTable(folder, 'rich', rows(0, 10, 0));

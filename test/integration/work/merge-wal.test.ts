@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { readNewestManifest } from '../../../src/lance/newest.ts';
 import { listShards, readNewestShardManifest } from '../../../src/lance/shards.ts';
 import { createFileObjectStore } from '../../../src/storage/file-object-store.ts';
@@ -22,7 +22,7 @@ async function watermarks(target: string): Promise<number[]> {
 }
 
 describe('merging the MemWAL', () => {
-  test('the newest row of every key ends in the base table, with and without the LSM path', async () => {
+  it('the newest row of every key ends in the base table, with and without the LSM path', async () => {
     const folder = temporaryFolder();
     const target = `${folder}/sessions.lance`;
     const table = await createPlainTable(folder, 'sessions', rows(0, 200, 0), 4);
@@ -55,7 +55,7 @@ describe('merging the MemWAL', () => {
     expect((await readNewestManifest(createFileObjectStore(target)))?.version).toBe(before);
   });
 
-  test('directories go after the retention and the shard manifest is drained last', async () => {
+  it('directories go after the retention and the shard manifest is drained last', async () => {
     const folder = temporaryFolder();
     const target = `${folder}/sessions.lance`;
     const table = await createPlainTable(folder, 'sessions', rows(0, 50, 0));

@@ -1,5 +1,5 @@
 import { rm, truncate, writeFile } from 'node:fs/promises';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { HOLD_INDEX, holdIn } from '../../../src/lance/hold.ts';
 import { placeHold } from '../../../src/lance/hold-commit.ts';
 import { indexCoverage } from '../../../src/lance/index-coverage.ts';
@@ -41,7 +41,7 @@ async function indexFile(target: string, name: string, part: string): Promise<st
 const ALL_ROWS = { id_idx: 0, label_idx: 0, text_idx: 0, vector_idx: 0 };
 
 describe('the upkeep of indexes', () => {
-  test('takes every row into every index and rewrites no data', async () => {
+  it('takes every row into every index and rewrites no data', async () => {
     const target = await tableWithTail();
     const before = await headOf(target);
     const result = await optimizeIndices(attemptOn(target), workDependencies());
@@ -70,7 +70,7 @@ describe('the upkeep of indexes', () => {
     ).toBe(1);
   });
 
-  test('commits nothing when every index covers every row', async () => {
+  it('commits nothing when every index covers every row', async () => {
     const target = await tableWithTail();
     await optimizeIndices(attemptOn(target), workDependencies());
     const { version } = await headOf(target);
@@ -79,7 +79,7 @@ describe('the upkeep of indexes', () => {
     expect([(await headOf(target)).version, attempt.fences.count]).toEqual([version, 0]);
   });
 
-  test('takes away a hold that somebody left behind, also when nothing else is due', async () => {
+  it('takes away a hold that somebody left behind, also when nothing else is due', async () => {
     const target = await tableWithTail();
     await optimizeIndices(attemptOn(target), workDependencies());
     await placeHold(createFileObjectStore(target), [], atOnce);
@@ -87,7 +87,7 @@ describe('the upkeep of indexes', () => {
     expect(holdIn(await headOf(target))).toBeUndefined();
   });
 
-  test('goes on over rows that a writer appends meanwhile, and leaves those for the next time', async () => {
+  it('goes on over rows that a writer appends meanwhile, and leaves those for the next time', async () => {
     const target = await tableWithTail();
     const writer = await openAnew(target);
     const attempt = attemptOn(target, {
@@ -104,7 +104,7 @@ describe('the upkeep of indexes', () => {
 });
 
 describe('an index that LanceDB cannot extend', () => {
-  test('is named with its repair, when its files are gone, and every other index is extended', async () => {
+  it('is named with its repair, when its files are gone, and every other index is extended', async () => {
     const target = await tableWithTail();
     await rm(await indexFile(target, 'text_idx', 'invert'));
     const result = await optimizeIndices(attemptOn(target), workDependencies());
@@ -121,7 +121,7 @@ describe('an index that LanceDB cannot extend', () => {
     ]);
   });
 
-  test('keeps LanceDB from extending any, when its files are garbled: scalar ones are built anew, the rest is named', async () => {
+  it('keeps LanceDB from extending any, when its files are garbled: scalar ones are built anew, the rest is named', async () => {
     const target = await tableWithTail();
     const file = await indexFile(target, 'text_idx', 'docs');
     await writeFile(file, Buffer.alloc(200, 7), { flag: 'r+' });
@@ -132,7 +132,7 @@ describe('an index that LanceDB cannot extend', () => {
     expect(holdIn(await headOf(target))).toBeUndefined();
   });
 
-  test('is built anew when it is a BTree that has lost its file, and then the others are extended', async () => {
+  it('is built anew when it is a BTree that has lost its file, and then the others are extended', async () => {
     const target = await tableWithTail();
     await rm(await indexFile(target, 'id_idx', 'page_data'));
     const result = await optimizeIndices(attemptOn(target), workDependencies());
@@ -143,7 +143,7 @@ describe('an index that LanceDB cannot extend', () => {
     expect(await table.countRows("id = 'key-006033'")).toBe(1);
   });
 
-  test('does not keep the key’s index back: IndexId builds it without the others', async () => {
+  it('does not keep the key’s index back: IndexId builds it without the others', async () => {
     const target = await tableWithTail();
     await truncate(await indexFile(target, 'vector_idx', 'auxiliary'), 100);
     const result = await indexId(attemptOn(target), workDependencies());
@@ -151,7 +151,7 @@ describe('an index that LanceDB cannot extend', () => {
     expect((await outside(target)).id_idx).toBe(0);
   });
 
-  test('is named by a compaction that cannot read it, which changes nothing', async () => {
+  it('is named by a compaction that cannot read it, which changes nothing', async () => {
     const folder = temporaryFolder();
     const target = `${folder}/t.lance`;
     await createSearchTable(folder, 't', { ...shape, fragments: 6 });
@@ -176,7 +176,7 @@ describe('a bounded compaction that does not come to its end', () => {
     return { target, dependencies: workDependencies(limits) };
   }
 
-  test('takes its hold away when it fails', async () => {
+  it('takes its hold away when it fails', async () => {
     const { target, dependencies } = await largeTable();
     const attempt = attemptOn(target, {
       onFence: (count) => {
@@ -187,7 +187,7 @@ describe('a bounded compaction that does not come to its end', () => {
     expect(holdIn(await headOf(target))).toBeUndefined();
   });
 
-  test('leaves it when it lost its lease, and the next attempt begins with taking it away', async () => {
+  it('leaves it when it lost its lease, and the next attempt begins with taking it away', async () => {
     const { target, dependencies } = await largeTable();
     const expected = await answers(await openAnew(target), { base: true });
     let lost = false;
@@ -211,7 +211,7 @@ describe('a bounded compaction that does not come to its end', () => {
     expect(await outside(target)).toEqual(ALL_ROWS);
   });
 
-  test('loses nothing to a stranger’s optimize() that comes between its own commits', async () => {
+  it('loses nothing to a stranger’s optimize() that comes between its own commits', async () => {
     const { target, dependencies } = await largeTable();
     const expected = await answers(await openAnew(target), { base: true });
     const stranger = await openAnew(target);

@@ -1,7 +1,7 @@
 import { existsSync, mkdirSync, readdirSync, renameSync, statSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect, type Table } from '@lancedb/lancedb';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { manifestKey } from '../../../src/lance/manifest-names.ts';
 import { createFileObjectStore } from '../../../src/storage/file-object-store.ts';
 import { mergeWal } from '../../../src/work/merge-wal.ts';
@@ -54,7 +54,7 @@ async function assertAllReadable(folder: string, target: string): Promise<void> 
 }
 
 describe('a prune that dies', () => {
-  test('at any of its steps is finished by the next one, to the same end', async () => {
+  it('at any of its steps is finished by the next one, to the same end', async () => {
     const reference = await oldTable();
     await (await reference.table.tags()).create('release', 4);
     await prune(attemptOn(reference.target), workDependencies(), limits);
@@ -95,7 +95,7 @@ describe('a prune that dies', () => {
     expect([...steps]).toEqual(expect.arrayContaining(['get _versions', 'delete _versions', 'delete data']));
   });
 
-  test('between manifests and files leaves a record, and its young files are given back by the next one', async () => {
+  it('between manifests and files leaves a record, and its young files are given back by the next one', async () => {
     const { folder, target } = await oldTable();
     const killed = attemptOn(target, {
       onFence: (count) => {
@@ -116,7 +116,7 @@ describe('a prune that dies', () => {
     expect(existsSync(`${folder}/_lance_upkeep`)).toBe(false);
   });
 
-  test('with little time ends in part and asks for the rest', async () => {
+  it('with little time ends in part and asks for the rest', async () => {
     const { target } = await oldTable();
     let left = 4;
     const attempt = { ...attemptOn(target), remainingMs: () => (left -= 1) };
@@ -135,7 +135,7 @@ describe('a prune that dies', () => {
 });
 
 describe('others at work beside a prune', () => {
-  test('a restore of an old version that comes before its manifest goes keeps its files', async () => {
+  it('a restore of an old version that comes before its manifest goes keeps its files', async () => {
     const { folder, target } = await oldTable();
     const old = await open(folder);
     await old.checkout(5);
@@ -154,7 +154,7 @@ describe('others at work beside a prune', () => {
     expect((await readRows(target, { lsm: false })).size).toBe(65);
   });
 
-  test('a restore that comes after its manifest went fails by itself and leaves the table whole', async () => {
+  it('a restore that comes after its manifest went fails by itself and leaves the table whole', async () => {
     const { folder, target } = await oldTable();
     const old = await open(folder);
     await old.checkout(5);
@@ -169,7 +169,7 @@ describe('others at work beside a prune', () => {
     await assertAllReadable(folder, target);
   });
 
-  test('a tag that is set while the prune runs keeps its version and files', async () => {
+  it('a tag that is set while the prune runs keeps its version and files', async () => {
     const { folder, target, table } = await oldTable();
     const attempt = attemptOn(target, {
       onFence: async (count) => {
@@ -181,7 +181,7 @@ describe('others at work beside a prune', () => {
     await assertAllReadable(folder, target);
   });
 
-  test('a commit whose files were written before the prune and whose manifest comes after the plan is whole', async () => {
+  it('a commit whose files were written before the prune and whose manifest comes after the plan is whole', async () => {
     const { folder, target, table } = await oldTable();
     const stash = `${folder}/stash.manifest`;
     await table.add(plainTable(rows(64, 80, 1)) as never);
@@ -197,7 +197,7 @@ describe('others at work beside a prune', () => {
     expect((await readRows(target, { lsm: false })).size).toBe(80);
   });
 
-  test('a pending generation, a reader of it with an old snapshot, and what a later merge collects stay right', async () => {
+  it('a pending generation, a reader of it with an old snapshot, and what a later merge collects stay right', async () => {
     const folder = temporaryFolder();
     const target = `${folder}/t.lance`;
     const table = await createPlainTable(folder, 't', rows(0, 64, 0));
@@ -237,7 +237,7 @@ describe('others at work beside a prune', () => {
 });
 
 describe('a table that cannot be pruned', () => {
-  test.each<[string, (folder: string, target: string) => void | Promise<void>]>([
+  it.each<[string, (folder: string, target: string) => void | Promise<void>]>([
     [
       'a branch',
       (_, target) => {
@@ -260,7 +260,7 @@ describe('a table that cannot be pruned', () => {
     expect(contentOf(target)).toEqual(before);
   });
 
-  test('is refused as a whole when one of its manifests is damaged, however old', async () => {
+  it('is refused as a whole when one of its manifests is damaged, however old', async () => {
     const { target } = await oldTable();
     const path = join(target, manifestKey(3, 'V2'));
     writeFileSync(path, Buffer.alloc(statSync(path).size));
@@ -270,7 +270,7 @@ describe('a table that cannot be pruned', () => {
     expect(contentOf(target)).toEqual(before);
   });
 
-  test('is refused when it is a shallow clone, whose files lie elsewhere', async () => {
+  it('is refused when it is a shallow clone, whose files lie elsewhere', async () => {
     const { folder } = await oldTable();
     const database = await connect(folder);
     await database.cloneTable('copy', `${folder}/t.lance`, { isShallow: true });

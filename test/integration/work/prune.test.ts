@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { existsSync, mkdirSync, readdirSync, statSync, utimesSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { connect, type Table } from '@lancedb/lancedb';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { previewPrune } from '../../../src/upkeep/preview-prune.ts';
 import { prune } from '../../../src/work/prune.ts';
 import { pruneLimits } from '../../../src/work/prune-batch.ts';
@@ -41,7 +41,7 @@ async function open(folder: string): Promise<Table> {
 }
 
 describe('pruning old versions', () => {
-  test('2,000 versions of 64 rows go down to the retention; a tag in the middle, its files and a reader stay', async () => {
+  it('2,000 versions of 64 rows go down to the retention; a tag in the middle, its files and a reader stay', async () => {
     const { folder, target } = await oldTable(2_000, 15 * 60_000);
     const tagged = 900;
     await (await (await open(folder)).tags()).create('release', tagged);
@@ -81,7 +81,7 @@ describe('pruning old versions', () => {
     expect(again).toMatchObject({ rewroteNothing: true, proof: { versionsRemoved: 0, filesRemoved: 0 } });
   });
 
-  test('LanceDB goes on with the table: it lists versions, adds, merges, optimizes, restores the tag', async () => {
+  it('LanceDB goes on with the table: it lists versions, adds, merges, optimizes, restores the tag', async () => {
     const { folder, target } = await oldTable(40, day);
     await (await (await open(folder)).tags()).create('release', 10);
     await prune(attemptOn(target), workDependencies(), limits);
@@ -100,7 +100,7 @@ describe('pruning old versions', () => {
     expect((await readRows(target, { lsm: false })).size).toBe(64);
   });
 
-  test('deletion files and index folders go with the versions that named them, and what is alive stays', async () => {
+  it('deletion files and index folders go with the versions that named them, and what is alive stays', async () => {
     const folder = temporaryFolder();
     const target = `${folder}/t.lance`;
     const table = await createPlainTable(folder, 't', rows(0, 64, 0));
@@ -125,7 +125,7 @@ describe('pruning old versions', () => {
     expect(await fresh.countRows()).toBe(61);
   });
 
-  test("an owner's 30 days in the table's config are not cut to the 7 of the settings, and so are more versions", async () => {
+  it("an owner's 30 days in the table's config are not cut to the 7 of the settings, and so are more versions", async () => {
     const { target } = await oldTable(60, day);
     await commitConfig(target, { 'lance.auto_cleanup.older_than': '30days', 'lance.auto_cleanup.interval': '0' });
     const result = await prune(attemptOn(target), workDependencies(), limits);
@@ -141,7 +141,7 @@ describe('pruning old versions', () => {
     expect((await readRows(target, { lsm: false })).size).toBe(64);
   });
 
-  test('files of a commit under way stay, orphans of 7 days go, and nothing is touched whose name is not understood', async () => {
+  it('files of a commit under way stay, orphans of 7 days go, and nothing is touched whose name is not understood', async () => {
     const { folder, target, table } = await oldTable(30, day);
     const put = (key: string, days: number) => {
       mkdirSync(join(target, key, '..'), { recursive: true });
@@ -177,7 +177,7 @@ describe('pruning old versions', () => {
     table.close();
   });
 
-  test('a dry run tells the same numbers and changes nothing', async () => {
+  it('a dry run tells the same numbers and changes nothing', async () => {
     const { folder, target } = await oldTable(30, day);
     const before = filesBelow(folder).map((path) => [path, statSync(path).mtimeMs]);
     const preview = await previewPrune(workDependencies(), target);

@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { parseMessage } from '../../../src/tasks/message.ts';
 
 const GOOD = { kind: 'Compact', target: 's3://data/db/x.lance' };
@@ -13,20 +13,20 @@ function refusal(body: string) {
 }
 
 describe('the message body', () => {
-  test('kind and target are enough', () => {
+  it('kind and target are enough', () => {
     expect(parseMessage(JSON.stringify(GOOD))).toEqual(GOOD);
   });
 
-  test('every optional field is taken over as it is', () => {
+  it('every optional field is taken over as it is', () => {
     const message = { ...GOOD, taskId: 'a', dependsOn: ['b', 'c'], reason: 'by hand', force: true };
     expect(parseMessage(JSON.stringify(message))).toEqual(message);
   });
 
-  test('what is not JSON is refused', () => {
+  it('what is not JSON is refused', () => {
     expect(refusal('{"kind":')).toMatchObject({ code: 'MESSAGE_NOT_JSON', disposition: 'permanent' });
   });
 
-  test('unknown fields are refused with their names', () => {
+  it('unknown fields are refused with their names', () => {
     expect(refusal(JSON.stringify({ ...GOOD, taskID: 'a', urgent: true }))).toMatchObject({
       code: 'MESSAGE_FIELDS_UNKNOWN',
       disposition: 'permanent',
@@ -35,7 +35,7 @@ describe('the message body', () => {
     });
   });
 
-  test.each([
+  it.each([
     ['kind', { ...GOOD, kind: 'compact' }],
     ['kind', { target: GOOD.target }],
     ['target', { kind: 'Compact' }],
@@ -57,7 +57,7 @@ describe('the message body', () => {
     });
   });
 
-  test.each(['null', '[]', '7', '"Compact"'])('a body that is no object is refused: %s', (body) => {
+  it.each(['null', '[]', '7', '"Compact"'])('a body that is no object is refused: %s', (body) => {
     expect(refusal(body)).toMatchObject({ code: 'MESSAGE_INVALID', details: { fields: ['body'] } });
   });
 });

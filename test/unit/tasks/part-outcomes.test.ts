@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { UpkeepError } from '../../../src/errors.ts';
 import { assertPartsDone } from '../../../src/tasks/part-outcomes.ts';
 
@@ -6,12 +6,12 @@ const error = (code: string, disposition: 'contention' | 'failure' | 'permanent'
   new UpkeepError(`${code} happened.`, { code, disposition });
 
 describe('an attempt of several parts', () => {
-  test('is whole when no part failed, also when there was none', () => {
+  it('is whole when no part failed, also when there was none', () => {
     expect(assertPartsDone([{ name: 'shard-1' }, { name: 'shard-2' }])).toBeUndefined();
     expect(assertPartsDone([])).toBeUndefined();
   });
 
-  test('is partial when one of six failed, and names the one', () => {
+  it('is partial when one of six failed, and names the one', () => {
     const good = ['a', 'b', 'c', 'd', 'e'].map((name) => ({ name }));
     const partial = assertPartsDone([...good, { name: 'shard-6', error: error('GENERATION_MISSING', 'permanent') }]);
     expect(partial).toContain('1 of 6');
@@ -19,7 +19,7 @@ describe('an attempt of several parts', () => {
     expect(partial).toContain('GENERATION_MISSING');
   });
 
-  test('has failed when one failed and none succeeded', () => {
+  it('has failed when one failed and none succeeded', () => {
     const rechecked = () => assertPartsDone([{ name: 'shard-1', error: error('GENERATION_MISSING', 'permanent') }]);
     expect(rechecked).toThrow(
       expect.objectContaining({
@@ -30,14 +30,14 @@ describe('an attempt of several parts', () => {
     );
   });
 
-  test('keeps the class of an error that was wrapped twice', () => {
+  it('keeps the class of an error that was wrapped twice', () => {
     const wrapped = new Error('outer', { cause: new Error('inner', { cause: error('S3_SLOW_DOWN', 'contention') }) });
     expect(() => assertPartsDone([{ name: 'shard-1', error: wrapped }])).toThrow(
       expect.objectContaining({ code: 'S3_SLOW_DOWN', disposition: 'contention' }),
     );
   });
 
-  test('that failed in several ways is an ordinary failure: something may still come of it, and it is counted', () => {
+  it('that failed in several ways is an ordinary failure: something may still come of it, and it is counted', () => {
     const rechecked = () =>
       assertPartsDone([
         { name: 'shard-1', error: error('S3_SLOW_DOWN', 'contention') },

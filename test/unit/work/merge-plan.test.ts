@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { describe, expect, test } from 'vitest';
+import { describe, expect, it } from 'vitest';
 import { type PendingShard, planMerge } from '../../../src/work/merge-plan.ts';
 
 const MiB = 1024 * 1024;
@@ -13,7 +13,7 @@ function shard(shardId: string, sizes: readonly number[], watermark = 0): Pendin
 }
 
 describe('what one pass of a merge takes', () => {
-  test('of 100 pending generations the first 8 are taken and 92 are left', () => {
+  it('of 100 pending generations the first 8 are taken and 92 are left', () => {
     const plan = planMerge([shard('a', new Array(100).fill(1000))], { maxGenerations: 8, maxBytes: 256 * MiB });
     expect(plan.selections[0]?.generations.map((generation) => generation.generation)).toEqual([
       1, 2, 3, 4, 5, 6, 7, 8,
@@ -21,18 +21,18 @@ describe('what one pass of a merge takes', () => {
     expect(plan.left).toBe(92);
   });
 
-  test('with generations of 300 MiB and a cap of 1 GiB the pass stops before the fourth', () => {
+  it('with generations of 300 MiB and a cap of 1 GiB the pass stops before the fourth', () => {
     const plan = planMerge([shard('a', new Array(8).fill(300 * MiB))], { maxGenerations: 8, maxBytes: 1024 * MiB });
     expect(plan.selections[0]?.generations).toHaveLength(3);
     expect(plan.bytes).toBe(900 * MiB);
   });
 
-  test('a first generation of twice the cap goes alone', () => {
+  it('a first generation of twice the cap goes alone', () => {
     const plan = planMerge([shard('a', [2048 * MiB, 1])], { maxGenerations: 8, maxBytes: 1024 * MiB });
     expect(plan.selections[0]?.generations.map((generation) => generation.generation)).toEqual([1]);
   });
 
-  test('no shard waits behind the backlog of another one', () => {
+  it('no shard waits behind the backlog of another one', () => {
     const plan = planMerge([shard('a', [60, 60, 60]), shard('b', [30])], { maxGenerations: 8, maxBytes: 100 });
     expect(plan.selections.map(({ shardId, generations }) => [shardId, generations.length])).toEqual([
       ['a', 1],
@@ -40,7 +40,7 @@ describe('what one pass of a merge takes', () => {
     ]);
   });
 
-  test('whatever waits, a pass takes a gapless prefix of each shard, keeps the limits and always takes something', () => {
+  it('whatever waits, a pass takes a gapless prefix of each shard, keeps the limits and always takes something', () => {
     const sizes = fc.array(fc.integer({ min: 0, max: 500 }), { maxLength: 12 });
     const shards = fc.array(sizes, { maxLength: 6 });
     fc.assert(

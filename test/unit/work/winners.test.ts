@@ -1,8 +1,8 @@
 import fc from 'fast-check';
-import { expect, test } from 'vitest';
+import { expect, it } from 'vitest';
 import { WinnerSelection } from '../../../src/work/winners.ts';
 
-test('the newest row of each key wins, a tombstone wins too, and a later row brings the key back', () => {
+it('the newest row of each key wins, a tombstone wins too, and a later row brings the key back', () => {
   const event = fc.record({ key: fc.constantFrom('a', 'b', 'c', 'd'), tombstone: fc.boolean() });
   fc.assert(
     fc.property(fc.array(fc.array(event, { maxLength: 6 }), { maxLength: 5 }), (generations) => {
@@ -26,7 +26,7 @@ test('the newest row of each key wins, a tombstone wins too, and a later row bri
   );
 });
 
-test('rows to take from a generation come in scan order', () => {
+it('rows to take from a generation come in scan order', () => {
   const selection = new WinnerSelection();
   selection.beginGeneration();
   for (const rowId of [5n, 2n, 9n]) selection.add({ key: rowId, rowId, tombstone: false });

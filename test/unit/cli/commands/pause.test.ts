@@ -1,6 +1,6 @@
 import { describe, expect, it } from 'vitest';
-import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
-import { type RunSetting, run as runIn } from './fake-upkeep.ts';
+import { temporaryFolder } from '../../../fixtures/temporary-folder.ts';
+import { type RunSetting, run as runIn } from '../fake-upkeep.ts';
 
 const PAUSE = { scope: null, by: 'ana@desk', reason: 'a restore', since: '2026-01-01T00:00:00.000Z' };
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from 'vitest';
-import type { DeadLetterReport } from '../../../src/upkeep/reports.ts';
-import { temporaryFolder } from '../../fixtures/temporary-folder.ts';
-import { type RunSetting, run as runIn } from './fake-upkeep.ts';
+import type { DeadLetterReport } from '../../../../src/upkeep/reports.ts';
+import { temporaryFolder } from '../../../fixtures/temporary-folder.ts';
+import { type RunSetting, run as runIn } from '../fake-upkeep.ts';
 
 const LETTERS: DeadLetterReport = {
   schemaVersion: 1,
