@@ -11,7 +11,7 @@ export function createSqsClient(environment: AwsEnvironment): SQSClient {
   const endpoint = environment.AWS_ENDPOINT_URL_SQS ?? environment.AWS_ENDPOINT_URL;
   return new SQSClient({
     requestHandler: { connectionTimeout: 2_000, requestTimeout: 25_000 },
-    // Another endpoint than Amazon's may give its queues names that only it can resolve.
+    // An endpoint other than Amazon's may use queue names that only it can resolve.
     ...(endpoint === undefined ? {} : { useQueueUrlAsEndpoint: false }),
   });
 }

@@ -27,7 +27,7 @@ export interface Cloud {
   readonly newId: () => string;
 }
 
-/** Tests put their own in the place of any part. */
+/** Tests may replace any port. */
 export type CloudOverrides = Partial<Cloud> & { readonly write?: (line: string) => void };
 
 /** @throws SETTING_INVALID, SETTING_UNKNOWN, CLOUD_NAME_MISSING (permanent) */
@@ -53,7 +53,7 @@ export function openCloud(environment: AwsEnvironment, overrides: CloudOverrides
   };
 }
 
-/** That the roots are this stack's alone, known by its ledger. */
+/** Checks that the roots belong to this stack alone. Its ledger remembers the result. */
 export function ownedRootsOf({ ledger, names, storageFor, newId, clock }: Cloud, roots: readonly string[]): OwnedRoots {
   const now = () => clock.now();
   return createOwnedRoots({ ledger, ledgerName: names.table, roots, storageFor, newId, now });

@@ -12,7 +12,7 @@ export function encodeItem(item: Item): DynamoItem {
   return { ...encodeAttributes(item.attributes), ...encodeKey(item) };
 }
 
-/** A string set is never stored empty: such an attribute is left out. Members are in order, so that a repeated call is the same. */
+/** An empty string set is left out. Members are sorted, so a repeated call is identical. */
 export function encodeAttributes(attributes: Attributes): DynamoItem {
   const encoded: DynamoItem = {};
   for (const [name, value] of Object.entries(attributes)) {

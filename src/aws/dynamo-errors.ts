@@ -2,7 +2,7 @@ import { TransactionCanceledException } from '@aws-sdk/client-dynamodb';
 import { UpkeepError } from '../errors.ts';
 import { ledgerRequestInvalid } from '../tasks/ledger-requests.ts';
 
-/** Another transaction touched the same items in the same moment: nothing was written, and again is right. */
+/** Another transaction touched the same items at the same moment. Nothing was written, and a retry is right. */
 const CONFLICTS = new Set([
   'TransactionConflict',
   'TransactionConflictException',
@@ -35,7 +35,7 @@ const REFUSED = new Set([
 
 export type DynamoFailure = 'conflict' | 'throttled' | 'invalid' | 'refused' | 'unknown';
 
-/** The one place that reads what the SDK throws. Of a cancelled transaction the reasons of its writes count. */
+/** Classifies the SDK's errors. For a cancelled transaction the reasons of its writes decide. */
 export function failureOf(error: unknown): DynamoFailure {
   const names =
     error instanceof TransactionCanceledException
@@ -49,8 +49,8 @@ export function failureOf(error: unknown): DynamoFailure {
 }
 
 /**
- * LEDGER_UNAVAILABLE (contention) for all that passes: conflicts, throttling, lost answers; LEDGER_REFUSED (failure) for
- * rights and names; LEDGER_REQUEST_INVALID (permanent) for a request that can never be carried out.
+ * LEDGER_UNAVAILABLE (contention) for what passes by itself: conflicts, throttling, lost answers. LEDGER_REFUSED (failure) for
+ * rights and names. LEDGER_REQUEST_INVALID (permanent) for a request that can never succeed.
  */
 export function ledgerError(error: unknown): UpkeepError {
   const failure = failureOf(error);

@@ -32,7 +32,7 @@ class Placeholders {
   }
 }
 
-/** One write as DynamoDB takes it. A failed condition brings the old item back. */
+/** One write in DynamoDB's form. A failed condition returns the old item. */
 export function transactItem(write: Write, TableName: string): TransactWriteItem {
   const placeholders = new Placeholders();
   const condition = conjunction(write.when, placeholders);
@@ -47,7 +47,7 @@ export function transactItem(write: Write, TableName: string): TransactWriteItem
     case 'delete':
       return { Delete: { ...shared, Key: encodeKey(write.key), ...placeholders.request } };
     case 'check': {
-      // A check of nothing is not allowed, and such a one always holds.
+      // DynamoDB does not allow a check without a condition, and it would always hold.
       const ConditionExpression = condition ?? 'attribute_exists(pk) OR attribute_not_exists(pk)';
       return { ConditionCheck: { ...shared, ConditionExpression, Key: encodeKey(write.key), ...placeholders.request } };
     }
@@ -58,7 +58,7 @@ export function transactItem(write: Write, TableName: string): TransactWriteItem
   }
 }
 
-/** An attribute may stand in one clause only; one that is set and removed at once is removed. */
+/** An attribute may appear in one clause only. One that is both set and removed is removed. */
 function changes(write: Extract<Write, { kind: 'update' }>, placeholders: Placeholders): string {
   const emptied = Object.entries(write.set ?? {}).flatMap(([name, value]) =>
     isSet(value) && value.size === 0 ? [name] : [],
@@ -80,7 +80,7 @@ function changes(write: Extract<Write, { kind: 'update' }>, placeholders: Placeh
     ['DELETE', sets(take)],
   ];
   const written = clauses.filter(([, parts]) => parts.length > 0).map(([word, parts]) => `${word} ${parts.join(', ')}`);
-  // An update of nothing still makes a missing item.
+  // An empty update still creates a missing item.
   return written.length > 0 ? written.join(' ') : `REMOVE ${placeholders.name('nothing')}`;
 }
 
@@ -106,7 +106,7 @@ function expressionOf(condition: Condition, placeholders: Placeholders): string 
       return `${name} = ${placeholders.value(condition.value)}`;
     case 'less':
       return `${name} < ${placeholders.value(condition.value)}`;
-    // Both work on texts, too, where they would mean something else.
+    // Both also work on strings, where they would mean something else.
     case 'contains':
       return `(attribute_type(${name}, ${placeholders.value('SS')}) AND contains(${name}, ${placeholders.value(condition.value)}))`;
     case 'size':

@@ -30,7 +30,7 @@ const LONGEST_WAIT_MS = 2_000;
 
 /**
  * The ledger in one DynamoDB table (dynamo-table.ts describes it). Conflicts between transactions, throttling and lost answers
- * are repeated here with jitter, each time with the same client token, so that a write that was done is not done again.
+ * are retried here with jitter and the same client token, so a write is never applied twice.
  * Errors: LEDGER_UNAVAILABLE (contention), LEDGER_REFUSED (failure), LEDGER_REQUEST_INVALID (permanent).
  */
 export function createDynamoLedger(options: DynamoLedgerOptions): Ledger {
@@ -64,7 +64,7 @@ export function createDynamoLedger(options: DynamoLedgerOptions): Ledger {
       for (const item of (answer.Responses?.[table] ?? []).map(decodeItem)) found.set(nameOfKey(item), item);
       left = answer.UnprocessedKeys?.[table]?.Keys ?? [];
       if (left.length === 0) break;
-      // DynamoDB answers a part of the batch when it is throttled.
+      // A throttled DynamoDB answers only a part of the batch.
       if (attempt >= tries)
         throw ledgerError(Object.assign(new Error('a batch was left unread'), { name: 'ThrottlingException' }));
       await pause(attempt);
@@ -72,7 +72,7 @@ export function createDynamoLedger(options: DynamoLedgerOptions): Ledger {
     return found;
   }
 
-  /** Pages of DynamoDB end at 1 MB, so that one query may take several calls. */
+  /** Pages of DynamoDB end at 1 MB, so one query may take several calls. */
   async function readUpTo(limit: number, input: QueryCommandInput): Promise<readonly Item[]> {
     const items: Item[] = [];
     let from = input.ExclusiveStartKey;
@@ -130,7 +130,7 @@ export function createDynamoLedger(options: DynamoLedgerOptions): Ledger {
     async queryIndex(query) {
       const beyond = query.before;
       const found = await readUpTo(query.limit + (beyond === undefined ? 0 : 1), indexRequest(query, table));
-      // DynamoDB has no exclusive bound beside another one; one value more is read and left out.
+      // DynamoDB has no exclusive bound next to another bound. One more value is read and dropped.
       const { sort } = INDEXES[query.index];
       const inside = beyond === undefined ? found : found.filter((item) => String(item.attributes[sort]) < beyond);
       return inside.slice(0, query.limit);
@@ -145,7 +145,7 @@ export function createDynamoLedger(options: DynamoLedgerOptions): Ledger {
   };
 }
 
-/** The writes whose condition was false. A conflict with another transaction beside them changes nothing about that. */
+/** The writes whose condition was false, even when another write of the transaction met a conflict. */
 function refusedWrites(error: unknown): { index: number; old: Item | undefined }[] {
   if (!(error instanceof TransactionCanceledException)) return [];
   return (error.CancellationReasons ?? []).flatMap(({ Code, Item: old }, index) => {

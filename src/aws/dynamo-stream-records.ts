@@ -32,7 +32,7 @@ export function changeRecordOf(record: StreamRecord): ChangeRecord | undefined {
   };
 }
 
-/** DynamoDB signs what it removes by time. Lambda writes the names in lower case, the streams' API in upper case. */
+/** DynamoDB marks removals by time to live. Lambda uses lower-case names, the streams' API upper-case ones. */
 function isTimeToLive(identity: unknown): boolean {
   if (identity === null || typeof identity !== 'object') return false;
   const get = (name: string) =>

@@ -12,7 +12,7 @@ export interface IndexDescription {
   readonly project: readonly string[];
 }
 
-/** The sparse indexes of the ledger's table, for whoever makes the table. */
+/** The sparse indexes of the ledger's table. */
 export const LEDGER_INDEXES: readonly IndexDescription[] = (Object.keys(INDEXES) as IndexName[]).map((name) => {
   const { partition, sort, project } = INDEXES[name];
   return {

@@ -1,6 +1,6 @@
 import type { ErrorRecord } from '../errors.ts';
 
-/** What a line may hold. Nothing else is written, so that no body, key or credential slips in. */
+/** The fields of a line. Nothing else is written, so no body, key or credential slips in. */
 export interface LogFields {
   readonly stage: string;
   readonly message: string;
@@ -21,7 +21,7 @@ export interface Log {
   error(stage: string, error: ErrorRecord, about?: Pick<LogFields, 'target' | 'kind' | 'taskId' | 'token'>): void;
 }
 
-/** Messages quote what LanceDB and the SDK say, and those quote URLs and options. */
+/** Messages quote LanceDB and the SDK, which quote URLs and options. */
 const SECRETS: readonly (readonly [RegExp, string])[] = [
   [/\b((?:AKIA|ASIA)[A-Z0-9]{4})[A-Z0-9]{12}\b/g, '$1…'],
   [/(X-Amz-(?:Signature|Credential|Security-Token)=)[^&\s"']+/gi, '$1…'],

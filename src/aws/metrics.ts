@@ -1,4 +1,4 @@
-/** The only dimensions: a table or a task id here would cost a metric each. */
+/** The only dimensions. A table or task id here would create, and cost, one metric each. */
 export interface Dimensions {
   readonly kind?: string;
   readonly outcome?: string;
@@ -7,7 +7,7 @@ export interface Dimensions {
 
 export interface Metrics {
   /**
-   * Writes one line in CloudWatch's embedded metric format. `about` goes along as properties: found in the logs, never counted.
+   * Writes one line in CloudWatch's embedded metric format. `about` becomes properties: searchable in the logs, never counted.
    * @example metrics.put({ kind: 'Compact', outcome: 'done' }, { tasks: 1 }, { target })
    */
   put(
@@ -17,7 +17,7 @@ export interface Metrics {
   ): void;
 }
 
-/** Each stack has a namespace of its own: in a shared one the sweeps of one stack would hide that another’s have stopped. */
+/** Each stack has its own namespace. In a shared one, the sweeps of one stack would hide that another’s have stopped. */
 export function metricNamespace(stack: string | undefined): string {
   return stack ? `LanceUpkeep/${stack}` : 'LanceUpkeep';
 }
@@ -42,7 +42,7 @@ export function createMetrics(options: {
             },
           ],
         },
-        // Values last: a property must never hide a metric.
+        // Values come last: a property must never hide a metric.
         ...about,
         ...dimensions,
         ...values,

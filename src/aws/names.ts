@@ -5,7 +5,7 @@ import { TASK_KINDS, type TaskKind } from '../tasks/task.ts';
 export interface CloudNames {
   /** The DynamoDB table. */
   readonly table: string;
-  /** URLs of each queue's queue and of its dead letters. */
+  /** URLs of each kind's queue and of its dead-letter queue. */
   readonly queues: Readonly<Record<TaskKind, { readonly url: string; readonly deadLetters: string }>>;
 }
 
@@ -36,7 +36,7 @@ function namesOf(variable: string, output: string) {
   };
 }
 
-/** Variables beside the settings that the environment may hold; the check for typos has to know them. */
+/** Variables that the environment may hold besides the settings. The check for typos accepts them. */
 export const CLOUD_VARIABLES: readonly string[] = [
   STACK_VARIABLE,
   TABLE.variable,
@@ -59,7 +59,7 @@ export function namesFromOutputs(outputs: ReadonlyMap<string, string>, stack: st
   );
 }
 
-/** The same names as variables, for whoever makes the functions. */
+/** The same names as environment variables of the functions. */
 export function environmentOf(names: CloudNames): Record<string, string> {
   const entries = TASK_KINDS.flatMap((kind) => [
     [QUEUES[kind].queue.variable, names.queues[kind].url],

@@ -15,13 +15,13 @@ export interface SweepSummary {
   readonly tables: number;
   /** New tasks. */
   readonly asked: number;
-  /** Tables and roots that could not be read or asked for. */
+  /** Tables and roots that could not be read, or whose tasks could not be requested. */
   readonly failed: number;
-  /** Tables, or whole roots, that there was no time for: the next sweep of the kind begins with them. */
+  /** Tables, or whole roots, that there was no time for. The next sweep of the kind begins with them. */
   readonly skipped: number;
 }
 
-/** What the functions without work do: they decide, and load no native library. */
+/** The functions that decide and do no work on tables. They load no native library. */
 export interface CloudPlanner {
   readonly lifecycle: Lifecycle;
   /** One scheduled pass over all roots. `remainingMs` is the time until the function is stopped. */
@@ -81,7 +81,7 @@ export async function openPlanner(environment: AwsEnvironment, overrides: CloudO
           TasksAsked: summary.asked,
         },
       );
-      // Of a round in which nothing could be read nothing is known: zeros would say that nothing waits.
+      // When no table could be read, no backlog is published: zeros would claim that nothing is waiting.
       if (report.tables.length > 0) metrics.put({ stage: BACKLOG_STAGE }, { ...backlogOf(report, clock.now()) });
       return summary;
     },
@@ -107,7 +107,7 @@ export async function openPlanner(environment: AwsEnvironment, overrides: CloudO
       try {
         await lifecycle.onRecord(change);
       } catch (error) {
-        // The batch's response only says that it failed; why stands here.
+        // The batch's response only says that it failed. The log says why.
         log.error('stream', errorRecord(error));
         throw error;
       }

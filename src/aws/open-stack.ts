@@ -12,9 +12,9 @@ import { namesFromEnvironment, namesFromOutputs, ROOTS_OUTPUT } from './names.ts
 import { type ReadOutputs, readStackOutputs } from './stack-outputs.ts';
 
 export interface StackOptions {
-  /** Name of the deployed stack; without it the environment names table and queues. */
+  /** Name of the deployed stack. Without it, the environment names table and queues. */
   readonly stack?: string;
-  /** Roots of the command line or of UPKEEP_ROOTS; those of the stack come first. */
+  /** Roots of the command line or of UPKEEP_ROOTS. The stack's own roots take precedence. */
   readonly roots: readonly string[];
   readonly settings: Settings;
   readonly environment: AwsEnvironment;
@@ -26,7 +26,7 @@ export interface StackOptions {
 const POLL_MS = 1_000;
 
 /**
- * Puts the operator of a deployed stack together: it reads the stack's ledger and tables, and asks for tasks; the stack's
+ * Assembles the operator of a deployed stack. It reads the stack's ledger and tables, and requests tasks; the stack's
  * functions do the work. Errors: STACK_NOT_FOUND, CLOUD_NAME_MISSING, ROOT_INVALID.
  */
 export async function openStack(options: StackOptions): Promise<Operator> {
@@ -40,7 +40,7 @@ export async function openStack(options: StackOptions): Promise<Operator> {
   const planner = createPlanner({ ...cloud, roots });
   const { lifecycle } = planner;
 
-  /** The functions do the work; this looks at the ledger until they are through. */
+  /** The functions do the work. This polls the ledger until they have finished. */
   async function waitFor(taskId: string, signal: AbortSignal): Promise<void> {
     let shown = '';
     while (!signal.aborted) {
@@ -62,13 +62,13 @@ export async function openStack(options: StackOptions): Promise<Operator> {
     ...cloud,
     planner,
     roots,
-    // The stream wakes it, too; this message does not depend on the stream.
+    // The stream wakes the task as well. This message does not depend on the stream.
     afterAdmission: async (task) => {
       if (task.state === 'queued') await lifecycle.wake(task);
     },
     waitFor,
     onProgress,
-    // Connections are the SDK's, and go with the process.
+    // The SDK's connections end with the process.
     close: async () => undefined,
   });
 }

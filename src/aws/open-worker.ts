@@ -18,7 +18,7 @@ export interface QueueMessage {
 export interface CloudWorker {
   readonly runtime: WorkerRuntime;
   /**
-   * Handles one message. Throws when it has to come again, so that the partial response names it; it is then visible within a
+   * Handles one message. Throws when the message must return, so the partial response names it. It is visible again within a
    * minute, not only after the queue's visibility timeout of 90 minutes.
    */
   deliver(message: QueueMessage, context: InvocationContext): Promise<void>;
@@ -31,10 +31,10 @@ export interface InvocationContext {
 }
 
 export interface WorkerOverrides extends CloudOverrides {
-  /** Ends the process at once; tests have another end. */
+  /** Ends the process at once. Tests replace it. */
   readonly exit?: (error: UpkeepError) => void;
   readonly holder?: string;
-  /** Goes around the work: tests stop it there. */
+  /** Wraps the work, so tests can stop it. */
   readonly wrapPerform?: (perform: Perform) => Perform;
 }
 
@@ -96,7 +96,7 @@ export async function openWorker(
   };
 }
 
-/** A frozen sandbox may thaw and commit later, so this process must not live on. */
+/** A frozen sandbox may thaw and commit later, so this process must end. */
 function exitHard(): void {
   process.exit(1);
 }

@@ -5,9 +5,9 @@ import type { Metrics } from './metrics.ts';
 export interface ProgressLogOptions {
   readonly log: Log;
   readonly metrics: Metrics;
-  /** Of the function's queue: for events that belong to no task. */
+  /** The function's queue, for events that belong to no task. */
   readonly queue?: string;
-  /** Of the call that is being answered. */
+  /** Id of the current invocation. */
   readonly requestId?: () => string;
 }
 
@@ -16,10 +16,10 @@ const LEVELS: Partial<Record<ProgressEvent['stage'], 'error' | 'warn'>> = {
   'dead-letter': 'error',
   retry: 'warn',
 };
-/** What an attempt or a message came to. A message that never became a task is no task that failed. */
+/** The outcome of an attempt or a message. A message that never became a task is not a failed task. */
 const OUTCOMES: readonly ProgressEvent['stage'][] = ['done', 'retry', 'failed', 'dead-letter'];
 
-/** Writes each event as one line, and counts it by kind and outcome where it is the end of something. */
+/** Writes each event as one line. Events that end something are also counted, by kind and outcome. */
 export function createProgressLog({
   log,
   metrics,

@@ -5,7 +5,7 @@ import type { TaskKind } from '../tasks/task.ts';
 /** Room kept for the attributes beside a body. */
 export const MOST_ATTRIBUTE_BYTES = 8 * 1024;
 const LONGEST_MESSAGE = 1_500;
-/** Attributes may hold these characters only, and refuse the whole message otherwise. */
+/** SQS refuses the whole message when an attribute holds any of these characters. */
 // biome-ignore lint/suspicious/noControlCharactersInRegex: those are what is looked for
 const UNSENDABLE = /[^\u0009\u000a\u000d\u0020-\ud7ff\ue000-\ufffd]/g;
 
@@ -13,7 +13,7 @@ export function deadLetterAttributes(deadLetter: {
   readonly messageId: string;
   readonly code: string;
   readonly message: string;
-  /** Length of a body that had to be cut. */
+  /** Full length of a body that was cut. */
   readonly bodyBytes?: number;
 }): Record<string, MessageAttributeValue> {
   const text = (StringValue: string): MessageAttributeValue => ({ DataType: 'String', StringValue });
@@ -27,7 +27,7 @@ export function deadLetterAttributes(deadLetter: {
   };
 }
 
-/** A dead letter that SQS itself put aside has no reason of ours: it was received too often. */
+/** A dead letter that SQS itself moved has no reason attribute. It was received too often. */
 export function deadLetterOf(message: Message, kind: TaskKind): DeadLetter {
   const attribute = (name: string) => message.MessageAttributes?.[name]?.StringValue;
   return {
@@ -40,13 +40,13 @@ export function deadLetterOf(message: Message, kind: TaskKind): DeadLetter {
   };
 }
 
-/** The task id of the original message goes along, so that whatever that one had begun is not begun again. */
+/** The body carries the task id of the original message, so a task that it started is not started again. */
 export function redrivenBody({ body, messageId }: DeadLetter): string {
   let message: unknown;
   try {
     message = JSON.parse(body);
   } catch {
-    // It was refused for that; sent again it is refused again, with its reason.
+    // It was refused because it is not JSON. It will be refused again, with that reason.
     return body;
   }
   if (message === null || typeof message !== 'object' || Array.isArray(message) || 'taskId' in message) return body;

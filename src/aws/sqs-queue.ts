@@ -15,22 +15,22 @@ import type { TaskKind } from '../tasks/task.ts';
 import type { CloudNames } from './names.ts';
 import { deadLetterAttributes, deadLetterOf, MOST_ATTRIBUTE_BYTES, redrivenBody } from './sqs-dead-letters.ts';
 
-/** The queues on SQS, with what a queue's function and an operator need besides. */
+/** The queues on SQS. */
 export interface SqsQueue extends TaskQueue, DeadLetterQueue {
   /** Makes a received message visible again after 5 s, 10 s, 15 s and so on, at most a minute. */
   retryLater(kind: TaskKind, receiptHandle: string, receiveCount: number): Promise<void>;
 }
 
 const LONGEST_DELAY_S = 900;
-/** While an operator looks through the dead letters; each look ends by showing them again. */
+/** How long dead letters are hidden while an operator looks through them. Each look ends by showing them again. */
 const LOOK_S = 20;
 const EMPTY_ANSWERS = 3;
-/** Bodies above this are cut when they become dead letters: SQS counts attributes to the message, and its limit may be 256 KiB. */
+/** Bodies above this are cut when they become dead letters. SQS counts attributes as part of the message, whose limit may be 256 KiB. */
 const LARGEST_DEAD_LETTER = 256 * 1024 - MOST_ATTRIBUTE_BYTES;
 
 /**
- * One queue a queue. Messages carry the table as their group, so that one table with many messages does not keep the others
- * waiting. Errors: QUEUE_UNAVAILABLE (contention).
+ * One SQS queue for each kind. Messages carry the table as their group, so a table with many messages does not delay the others.
+ * Errors: QUEUE_UNAVAILABLE (contention).
  */
 export function createSqsQueue(options: {
   readonly client: SQSClient;
@@ -61,7 +61,7 @@ export function createSqsQueue(options: {
           MessageSystemAttributeNames: ['SentTimestamp'],
         });
         const { Messages = [] } = await asking(() => client.send(request));
-        // Letters that were shown again meanwhile are none that are new: a look for one that is not there has to end.
+        // Dead letters that became visible again are not new. The search for a missing one must end.
         empty = Messages.every(({ MessageId = '' }) => seen.has(MessageId)) ? empty + 1 : 0;
         for (const message of Messages) {
           const known = seen.has(message.MessageId ?? '');
@@ -73,14 +73,14 @@ export function createSqsQueue(options: {
         }
       }
     } finally {
-      // Shown again at once if that can be, else in some seconds: no reason to call what was done a failure.
+      // Shown again at once, or after some seconds if that fails. Either way the operation itself succeeded.
       await Promise.allSettled(
         [...seen.values()].map((ReceiptHandle) => client.send(shownAgain(QueueUrl, ReceiptHandle))),
       );
     }
   }
 
-  /** Finds a dead letter and gives it to `use`; false when it is not there. */
+  /** Finds a dead letter and passes it to `use`. Returns false when there is none. */
   async function withDeadLetter(
     kind: TaskKind,
     messageId: string,
@@ -141,7 +141,7 @@ export function createSqsQueue(options: {
       });
       await asking(() => client.send(request));
     },
-    // Looks at the dead letters without taking them: they are hidden from others for some seconds at most.
+    // Reads dead letters without taking them. They are hidden from others for some seconds at most.
     async deadLetters(kind, limit) {
       const deadLetters: DeadLetter[] = [];
       await look(queues[kind].deadLetters, limit, async (message) => {
@@ -153,14 +153,14 @@ export function createSqsQueue(options: {
     async redrive(kind, messageId) {
       let outcome: RedriveOutcome = 'not found';
       await withDeadLetter(kind, messageId, async (deadLetter, receipt) => {
-        // Sent before it is deleted: a crash in between leaves two of one task id, which is one task.
+        // Sent before it is deleted. A crash in between leaves two messages with one task id, which is one task.
         await send(queues[kind].url, redrivenBody(deadLetter));
         outcome = 'sent, dead letter stays';
         await removeDeadLetter(kind, receipt).then(
           () => {
             outcome = 'sent';
           },
-          // What was asked for is done. The answer says that the dead letter is still there.
+          // The message was sent. The outcome says that the dead letter is still there.
           () => undefined,
         );
       });
@@ -175,13 +175,13 @@ function shownAgain(QueueUrl: string, ReceiptHandle: string): ChangeMessageVisib
   return new ChangeMessageVisibilityCommand({ QueueUrl, ReceiptHandle, VisibilityTimeout: 0 });
 }
 
-/** The table's digest, since a group's name holds at most 128 plain characters. Bodies that name none share a group. */
+/** The table's digest, because a group's name has at most 128 plain characters. Bodies without a table share a group. */
 function groupOf(body: string): string {
   let target: unknown;
   try {
     target = (JSON.parse(body) as { target?: unknown } | null)?.target;
   } catch {
-    // What cannot be read becomes a dead letter when it arrives.
+    // An unreadable body becomes a dead letter when it arrives.
     target = undefined;
   }
   if (typeof target !== 'string') return 'unknown';

@@ -15,7 +15,7 @@ export async function readStackOutputs(
     return new Map(outputs.map(({ OutputKey = '', OutputValue = '' }) => [OutputKey, OutputValue]));
   } catch (error) {
     const reason = error instanceof Error ? `${error.name}: ${error.message}`.slice(0, 300) : String(error);
-    // CloudFormation has no error of its own for a stack that is not there.
+    // CloudFormation has no separate error for a missing stack.
     const missing = error instanceof Error && error.name === 'ValidationError';
     throw new UpkeepError(`The stack ${stack} cannot be read: ${reason}`, {
       code: missing ? 'STACK_NOT_FOUND' : 'STACK_UNREADABLE',

@@ -18,18 +18,18 @@ export interface DispatcherOptions {
 
 /** Records read at once. */
 const FEED_BATCH = 100;
-/** A worker that dies is found by its lease, not by its message, so the message may stay hidden this long. */
+/** A dead worker is detected by its lease, not by its message, so the message may stay hidden this long. */
 const VISIBILITY_MS = 15 * 60_000;
-/** Other processes share the file, and nothing tells us when they write. */
+/** Other processes share the file, and their writes raise no event here. */
 const POLL_MS = 100;
-/** A retry that is due this soon is waited for; a later one is not runnable now. */
+/** The dispatcher waits for a retry that is due this soon. A later one is not runnable now. */
 const PATIENCE_MS = 5_000;
 
 /** Moves records from the change feed to the rules of the stream, and messages from the queues to the worker. */
 export interface Dispatcher {
-  /** Runs until nothing is runnable, or until the signal has aborted and what runs has been released. */
+  /** Runs until nothing is runnable, or until the signal has aborted and running tasks have been released. */
   untilIdle(): Promise<void>;
-  /** Runs until `over` says so, or until the signal has aborted and what runs has been released. */
+  /** Runs until `over` returns true, or until the signal has aborted and running tasks have been released. */
   until(over: () => Promise<boolean>): Promise<void>;
 }
 
@@ -114,7 +114,7 @@ export function createDispatcher(options: DispatcherOptions): Dispatcher {
       if (await over()) return;
       await pause();
     }
-    // What runs hears the signal and releases its lease; then its last records are handled.
+    // Running tasks see the signal and release their leases. Their last records are handled then.
     await Promise.all(deliveries);
     while (await turn());
   }

@@ -24,7 +24,7 @@ export interface EmbeddedRunnerOptions {
   readonly roots: readonly string[];
   readonly storageFor: (uri: string) => ObjectStore;
   readonly recent: RecentTasks;
-  /** Throws where a root is another ledger's. */
+  /** Throws when a root belongs to another ledger. */
   readonly assertOwned: () => Promise<void>;
   /** How many tasks of this process have committed something so far. */
   readonly commits: () => number;
@@ -37,7 +37,7 @@ export interface EmbeddedRunner extends Runner {
   waitFor(taskId: string, signal: AbortSignal): Promise<void>;
 }
 
-/** Compactions and index builds use all cores themselves: more at once would only take each other's memory. */
+/** Compactions and index builds use all cores. Two at once would only compete for memory. */
 const HEAVY_AT_ONCE = 1;
 
 /** Sweeps, queues and workers of one process. */
@@ -70,7 +70,7 @@ export function createEmbeddedRunner(options: EmbeddedRunnerOptions): EmbeddedRu
     });
   }
 
-  /** A wake-up may have been used up by a runner of other roots, which cannot run the task. */
+  /** A runner of other roots may have consumed the wake-up, and it cannot run the task. */
   async function wake(): Promise<void> {
     await lifecycle.recover();
     for (const target of (await reporter.knownTables()).targets) {
@@ -78,7 +78,7 @@ export function createEmbeddedRunner(options: EmbeddedRunnerOptions): EmbeddedRu
     }
   }
 
-  /** A root that another ledger took meanwhile ends the whole run: what runs releases its lease. */
+  /** When another ledger has taken a root, the whole run ends and running tasks release their leases. */
   function sweepUntilRefused(refused: AbortController): WorkerRuntime['sweep'] {
     return async (kind, signal) => {
       try {

@@ -59,7 +59,7 @@ function holdsFor(
   }
 }
 
-/** The attributes after an update; a set that loses its last member goes away. */
+/** The attributes after an update. A set that loses its last member is removed. */
 export function updated(write: Extract<Write, { kind: 'update' }>, old: Item | undefined): Attributes {
   const attributes: Record<string, AttributeValue> = { ...old?.attributes, ...write.set };
   for (const name of write.remove ?? []) delete attributes[name];

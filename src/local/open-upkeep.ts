@@ -18,7 +18,7 @@ import { createSqliteLedger } from './sqlite-ledger.ts';
 import { createSqliteQueue } from './sqlite-queue.ts';
 
 export interface UpkeepOptions {
-  /** As the user named them; made canonical here. */
+  /** As the user named them. They are made canonical here. */
   readonly roots: readonly string[];
   readonly ledgerFile: string;
   readonly settings: Settings;
@@ -29,7 +29,7 @@ export interface UpkeepOptions {
 export type Upkeep = Operator & Runner;
 
 /**
- * Puts the embedded product together: ledger and queues in one SQLite file, tables on the local disk or under s3://.
+ * Assembles the embedded product: ledger and queues in one SQLite file, tables on the local disk or under s3://.
  * Errors: ROOT_INVALID, LEDGER_NOT_OPENED, LEDGER_SCHEMA_NEWER, LEDGER_SCHEMA_OLDER.
  * @example
  * const upkeep = await openUpkeep({ roots: ['/data/db'], ledgerFile: '/var/lib/upkeep.sqlite', settings: loadSettings(process.env) });
@@ -68,7 +68,7 @@ export async function openUpkeep({ ledgerFile, settings, ...options }: UpkeepOpt
     holder: processIdentity(),
     random: Math.random,
     newId: randomUUID,
-    // A native call may commit after the lease is gone: nothing may wait for it.
+    // A native call might still commit after the lease is lost, so the process does not wait for it.
     exit(error) {
       onProgress({ at: clock.now(), stage: 'failed', message: `${error.code}: ${error.message}` });
       process.exit(75);
@@ -79,7 +79,7 @@ export async function openUpkeep({ ledgerFile, settings, ...options }: UpkeepOpt
       if (!result.rewroteNothing) commits += 1;
     },
   });
-  // A second ledger on the same tables would be a second lease on each, whether on this root, around it or inside.
+  // A second ledger on the same tables would mean a second lease on each table. That holds for this root and for roots around or inside it.
   const assertOwned = async () => {
     for (const root of roots) await ownership.assertOwned(root);
   };
@@ -117,7 +117,7 @@ export async function openUpkeep({ ledgerFile, settings, ...options }: UpkeepOpt
   return { ...operator, ...runner };
 }
 
-/** Each table belongs to one root: a root given twice, or inside another one, adds nothing. */
+/** Each table belongs to one root. A root that is given twice, or lies inside another one, adds nothing. */
 function outermost(roots: readonly string[]): string[] {
   const distinct = [...new Set(roots)];
   return distinct.filter(

@@ -12,7 +12,7 @@ export function processIdentity(): string {
 
 /**
  * True only when the holder ran on this host and its process is certainly gone: no such pid, or the pid started at
- * another time. A holder of another host, or one that cannot be read, is not said to be gone.
+ * another time. A holder on another host, or an unreadable one, counts as alive.
  */
 export function holderGone(holder: string): boolean {
   const [host, pidText, start, namespace] = holder.split('|');
@@ -26,12 +26,12 @@ export function holderGone(holder: string): boolean {
   return comparable && startNow !== start;
 }
 
-/** The kernel's id of the set of processes that this one can see; empty where there is no such thing. */
+/** The kernel's id of this process's pid namespace; empty where the system has none. */
 function pidNamespace(): string {
   try {
     return readlinkSync('/proc/self/ns/pid');
   } catch {
-    // Not Linux: one set of processes a host.
+    // Not Linux: one pid namespace per host.
     return '';
   }
 }
@@ -41,7 +41,7 @@ function isAlive(pid: number): boolean {
     process.kill(pid, 0);
     return true;
   } catch (error) {
-    // EPERM says that the process is there and another's.
+    // EPERM: the process exists and belongs to another user.
     return !(error instanceof Error && 'code' in error && error.code === 'ESRCH');
   }
 }
@@ -54,9 +54,9 @@ function startOf(pid: number): string | undefined {
 function startFromProc(pid: number): string | undefined {
   try {
     const stat = readFileSync(`/proc/${pid}/stat`, 'utf8');
-    // The command name in parentheses may hold spaces and parentheses itself.
+    // The command name in parentheses may itself contain spaces and parentheses.
     const fields = stat.slice(stat.lastIndexOf(')') + 2).split(' ');
-    // A process that has ended and only waits for its parent runs nothing any more.
+    // A zombie runs nothing any more.
     if (fields[0] === 'Z' || fields[0] === 'X') return 'proc:ended';
     const ticks = fields[19];
     const boot = readFileSync('/proc/sys/kernel/random/boot_id', 'utf8').trim();
@@ -73,7 +73,7 @@ function startFromPs(pid: number): string | undefined {
     const text = execFileSync('ps', ['-o', 'lstart=', '-p', String(pid)], options).trim();
     return text === '' ? undefined : `ps:${text}`;
   } catch {
-    // Neither source: such a process is rechecked by its pid alone.
+    // Neither source: the process is identified by its pid alone.
     return undefined;
   }
 }

@@ -16,19 +16,19 @@ export interface RunnerOptions {
   readonly clock: Clock;
   readonly signal: AbortSignal;
   readonly onProgress: (event: ProgressEvent) => void;
-  /** Ends the attempts of runners that are gone and wake-ups what is queued on this run's tables. */
+  /** Ends the attempts of dead runners and wakes the queued tasks of this run's tables. */
   readonly wake: () => Promise<void>;
-  /** Lets tasks go on that a killed runner held; answers how many. */
+  /** Lets tasks of a killed runner continue. Returns how many. */
   readonly resume: () => Promise<number>;
-  /** How many tasks this run has seen through with a commit so far. */
+  /** How many tasks of this run have committed something so far. */
   readonly commits: () => number;
 }
 
 const RECOVER_EVERY_MS = 60_000;
-/** Each round commits something, so this is only reached by a table that somebody changes all the time. */
+/** Each round commits something, so only a table that changes all the time reaches this limit. */
 const MOST_ROUNDS = 200;
 
-/** Sweeps and works until a sweep asks for nothing more that leads anywhere. */
+/** Sweeps and works until a round commits nothing. */
 export async function runOnce(options: RunnerOptions): Promise<void> {
   let resumed = false;
   await options.wake();
@@ -88,7 +88,7 @@ async function sweep(options: RunnerOptions, kind: SweepKind): Promise<SweepRepo
   return report;
 }
 
-/** Runs `periodMs` from now and then again after each end. Answers a function that stops it and waits for the one that runs. */
+/** Runs after `periodMs`, and again `periodMs` after each end. Returns a function that stops it and waits for a running call. */
 function every(options: RunnerOptions, periodMs: number, run: () => Promise<unknown>): () => Promise<void> {
   let stopped = false;
   let current = Promise.resolve();
@@ -113,7 +113,7 @@ function every(options: RunnerOptions, periodMs: number, run: () => Promise<unkn
   };
 }
 
-/** A round that failed is told and comes again with the next period: the runner outlives an outage of its storage. */
+/** A failed round is reported and repeated with the next period, so the runner survives an outage of its storage. */
 function tellFailure(options: RunnerOptions, error: unknown): void {
   const message = error instanceof Error ? error.message : String(error);
   options.onProgress({ at: options.clock.now(), stage: 'failed', message });

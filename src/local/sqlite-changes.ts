@@ -7,8 +7,8 @@ const EXPIRY_PERIOD_MS = 60_000;
 const EXPIRY_BATCH = 500;
 
 /**
- * The change feed of the SQLite ledger. A record stays until `handled` names it, so that a process that dies while it
- * handles one loses nothing; two processes may handle the same record. Reading also removes what is past its time.
+ * The change feed of the SQLite ledger. A record stays until `handled` names it, so a process that dies while it
+ * handles one loses nothing. Two processes may handle the same record. Reading also removes expired items.
  */
 export function createChangeFeed(options: {
   readonly database: DatabaseSync;

@@ -37,7 +37,7 @@ const SCHEMA = `
 `;
 
 /**
- * Opens (or makes) the file that holds ledger and queue; several processes may have it open.
+ * Opens or creates the file that holds ledger and queues. Several processes may have it open.
  * Errors: LEDGER_NOT_OPENED, LEDGER_SCHEMA_NEWER, LEDGER_SCHEMA_OLDER, LEDGER_DAMAGED (permanent).
  */
 export function openSqliteDatabase(file: string): DatabaseSync {
@@ -69,7 +69,7 @@ export function openSqliteDatabase(file: string): DatabaseSync {
 }
 
 /**
- * Runs `work` inside BEGIN IMMEDIATE; a busy file is tried again with jitter. `work` must not wait for anything.
+ * Runs `work` inside BEGIN IMMEDIATE. A busy file is retried with jitter. `work` must be synchronous.
  * Errors: LEDGER_UNAVAILABLE (contention) when the file stays busy; nothing is written then.
  */
 export async function inTransaction<T>(database: DatabaseSync, random: () => number, work: () => T): Promise<T> {
@@ -137,7 +137,7 @@ function damaged(error: unknown): UpkeepError {
   });
 }
 
-/** Turns an error of SQLite into LEDGER_UNAVAILABLE, the one thing the callers of the ports know; damage does not go away by itself. */
+/** Turns an error of SQLite into LEDGER_UNAVAILABLE, which callers of the ports retry. Damage becomes LEDGER_DAMAGED, which is permanent. */
 export function unavailable(error: unknown): UpkeepError {
   if (isDamaged(error)) return damaged(error);
   return new UpkeepError(`The ledger file could not be read or written: ${describe(error)}.`, {
@@ -159,7 +159,7 @@ function newerSchema(file: string, version: number): UpkeepError {
   );
 }
 
-/** The words of its columns and items are others. Nothing but the ledger's own notes is in it: tables tell anew what they need. */
+/** Its columns and items have other names. Nothing is lost with such a file: the demand is read from the tables again. */
 function olderSchema(file: string, version: number): UpkeepError {
   return new UpkeepError(
     `The ledger file ${file} was written before the first release (layout ${version}, known is ${SCHEMA_VERSION}).`,
@@ -176,7 +176,7 @@ function isBusy(error: unknown): boolean {
   return code === SQLITE_BUSY || code === SQLITE_LOCKED;
 }
 
-/** SQLite's primary code; 0 for what is no error of SQLite's. */
+/** SQLite's primary result code; 0 for any other error. */
 function errorCode(error: unknown): number {
   return error instanceof Error && 'errcode' in error ? Number(error.errcode) & 0xff : 0;
 }

@@ -21,7 +21,7 @@ const TOKEN_LIFE_MS = 600_000;
 
 export interface SqliteLedger extends Ledger {
   readonly feed: ChangeFeed;
-  /** Calls `listener` after each write of this process; a hint only. Answers a function that ends it. */
+  /** Calls `listener` after each write of this process, as a hint only. Returns a function that unsubscribes. */
   onChange(listener: () => void): () => void;
   close(): void;
 }
@@ -141,7 +141,7 @@ function prepare(database: DatabaseSync) {
   };
 }
 
-/** Writes the item (undefined: takes it away), its index entries and its change record. */
+/** Writes the item, or removes it when undefined, with its index entries and its change record. */
 function writeItem(
   statements: Statements,
   key: ItemKey,
@@ -194,7 +194,7 @@ function queryPage(
 }
 
 function queryEntries(statements: Statements, query: IndexQuery): readonly Item[] {
-  // In SQLite every text sorts behind every number, so these two bounds enclose both kinds of sort value.
+  // In SQLite every text sorts after every number, so these two bounds enclose both kinds of sort value.
   const from = query.from ?? Number.NEGATIVE_INFINITY;
   const to = query.to ?? '\u{10ffff}';
   const before = query.before ?? '\u{10ffff}\u{10ffff}';

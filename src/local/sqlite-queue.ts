@@ -4,7 +4,7 @@ import type { Clock, DeadLetter, DeadLetterQueue, Delivery, TaskQueue } from '..
 import type { TaskKind } from '../tasks/task.ts';
 import { inTransaction, openSqliteDatabase, unavailable } from './sqlite-database.ts';
 
-/** A received message; the receipt is good until the message becomes visible again. */
+/** A received message. The receipt is valid until the message becomes visible again. */
 export interface ReceivedMessage extends Delivery {
   readonly receipt: string;
 }
@@ -13,13 +13,13 @@ export interface ReceivedMessage extends Delivery {
 export interface SqliteQueue extends TaskQueue, DeadLetterQueue {
   /** Takes at most `limit` visible messages and hides them for `visibilityMs`; returns at once, empty when none is there. */
   receive(kind: TaskKind, options: { limit: number; visibilityMs: number }): Promise<readonly ReceivedMessage[]>;
-  /** Removes the message; false when the receipt is too old, so that another delivery owns it. */
+  /** Removes the message. Returns false when the receipt is too old: another delivery owns the message then. */
   acknowledge(message: ReceivedMessage): Promise<boolean>;
-  /** Makes the message visible again after `delayMs`; false when the receipt is too old. */
+  /** Makes the message visible again after `delayMs`. Returns false when the receipt is too old. */
   retryLater(message: ReceivedMessage, delayMs: number): Promise<boolean>;
   /** When the next message of the queue is or becomes visible, epoch milliseconds. */
   nextVisibleAt(kind: TaskKind): Promise<number | undefined>;
-  /** Calls `listener` after each send of this process; a hint only. Answers a function that ends it. */
+  /** Calls `listener` after each send of this process, as a hint only. Returns a function that unsubscribes. */
   onChange(listener: () => void): () => void;
   close(): void;
 }

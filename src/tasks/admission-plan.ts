@@ -28,7 +28,7 @@ export const STILL_OPEN: Condition = anyOf(
 export interface AdmissionInput {
   readonly request: TaskRequest;
   readonly id: string;
-  /** False when nobody knows the id but this call: such a request leaves no ALIAS. */
+  /** False when only this call knows the id. Such a request leaves no ALIAS. */
   readonly named: boolean;
   /** Resolved and not failed. */
   readonly dependencies: readonly TaskRecord[];
@@ -43,7 +43,7 @@ export interface AdmissionPlan {
   readonly taskId: string;
   readonly task: Task;
   readonly joined: boolean;
-  /** Everything but the write of OPEN, which a settle has to combine with its own. Empty: nothing changes. */
+  /** All writes except the one of OPEN, which a settle combines with its own. Empty when nothing changes. */
   readonly writes: readonly Write[];
   readonly open: OpenTasks;
 }
@@ -130,7 +130,7 @@ function planJoin(input: AdmissionInput, into: TaskRecord, pendingDependencies: 
   return { taskId: task.id, task: after, joined: true, writes, open: input.open };
 }
 
-/** A rank may rise while nothing depends on the task; afterwards it is fixed, so that no walk is ever needed. */
+/** A rank may rise until another task depends on this one. It is fixed then, so no walk over dependents is needed. */
 function rankAfterJoin(into: TaskRecord, added: readonly TaskRecord[]): number {
   const needed = Math.max(into.task.rank, ...added.map((dependency) => dependency.task.rank + 1));
   const culprit = added.find((dependency) => dependency.task.rank >= into.task.rank);
@@ -140,7 +140,7 @@ function rankAfterJoin(into: TaskRecord, added: readonly TaskRecord[]): number {
   return needed;
 }
 
-/** A forced request waits behind a queued `current`, so that one has to pass its cooldown, too. */
+/** A forced request waits behind a queued `current`, so `current` must pass its cooldown as well. */
 function forceCurrent(input: AdmissionInput, pendingDependencies: readonly TaskRecord[]): readonly Write[] {
   const current = input.current?.task;
   if (!input.request.force || current?.state !== 'queued' || current.force) return [];
@@ -155,7 +155,7 @@ function forceCurrent(input: AdmissionInput, pendingDependencies: readonly TaskR
   ];
 }
 
-/** For each dependency the edge, and the proof that it has not ended: an edge written after its end would wait for ever. */
+/** The edge for each dependency, and the check that it has not ended: an edge written after the end would wait for ever. */
 function edges(dependent: string, pendingDependencies: readonly TaskRecord[]): readonly Write[] {
   return pendingDependencies.flatMap((dependency): readonly Write[] => {
     const id = dependency.task.id;

@@ -22,7 +22,7 @@ export async function admit(context: LedgerContext, request: TaskRequest): Promi
     const dependencies = await resolveDependencies(context, wanted);
     const { open, next, current } = await readOpenTasks(context, request.target, request.kind);
     if (open.next !== undefined && !isUnclaimed(next)) return 'changed';
-    // The same request was written by somebody else since it was looked up: it must not join itself.
+    // Another call wrote the same request after it was looked up. It must not join itself.
     if (open.next === id || open.current === id) return 'changed';
     const plan = planAdmission({
       request,
@@ -55,7 +55,7 @@ export async function readOpenTasks(
   return { open, next: found.get(open.next ?? ''), current: found.get(open.current ?? '') };
 }
 
-/** OPEN and TASK are read one after the other: a `next` that has begun meanwhile takes no more requests. */
+/** OPEN and TASK are read one after the other. A `next` that began in between takes no more requests. */
 export function isUnclaimed(next: TaskRecord | undefined): boolean {
   return next !== undefined && next.task.attempts === 0 && !hasEnded(next.task.state);
 }

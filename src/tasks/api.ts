@@ -21,10 +21,7 @@ export interface LifecycleOptions {
   readonly newId: () => string;
   /** True when the process behind a lease's holder is known to be gone. Only one machine can know that. */
   readonly holderGone?: (holder: string) => boolean;
-  /**
-   * Hears of each task that ends here, as done or failed, whoever ends it: a settle, the end of a lost attempt, a dependency
-   * that failed. Called once it is written, at least once.
-   */
+  /** Called at least once for each task that ends as done or failed, after the end is written. */
   readonly onEnded?: (task: Task) => void;
 }
 
@@ -102,7 +99,7 @@ export interface Lifecycle {
   claim(request: { readonly taskId: string; readonly claimId: string; readonly holder: string }): Promise<ClaimOutcome>;
   /** Renews the lease by one write; answers the new end on the monotonic clock. Throws LEASE_LOST. */
   renew(claim: Claim): Promise<number>;
-  /** Tables `current` for the first attempt; answers the base version of the first attempt. Throws LEASE_LOST. */
+  /** Stores `current` for the first attempt and returns the base version of the first attempt. Throws LEASE_LOST. */
   baseVersion(claim: Claim, current: number): Promise<number>;
   /** Ends the attempt in one transaction. Throws LEASE_LOST when the attempt is no longer this claim's. */
   settle(claim: Claim, end: AttemptEnd): Promise<Settlement>;
@@ -111,7 +108,7 @@ export interface Lifecycle {
   /** Repairs whatever a lost message, record or process left behind. Call it every minute. */
   recover(): Promise<RecoverReport>;
 
-  /** Nothing of the scope begins from now on; what runs goes on to its end. */
+  /** Nothing in the scope starts from now on. Running tasks finish. */
   pause(pause: Pause): Promise<void>;
   /** False when that very scope was not paused. */
   resume(scope: string): Promise<boolean>;

@@ -4,11 +4,11 @@ import { hasEnded, type Task } from './task.ts';
 
 type Reader = Pick<Lifecycle, 'getTask' | 'health' | 'openTasks' | 'pauses'>;
 
-/** A wait this short is sat out. */
+/** A wait this short is worth staying for. */
 const PATIENCE_MS = 10_000;
 
 /**
- * True when waiting for a task leads nowhere for now: it has ended, or it may not run for some time, or something that has to go before it
+ * True when waiting for a task is pointless for now: it has ended, or it may not run for some time, or a task that must run before it
  * may not. A forced task has no such time, until its attempt has failed.
  */
 export async function isAtRest(lifecycle: Reader, taskId: string, now: number): Promise<boolean> {
@@ -18,7 +18,7 @@ export async function isAtRest(lifecycle: Reader, taskId: string, now: number): 
 
 async function waits(lifecycle: Reader, task: Task, now: number): Promise<boolean> {
   if (task.state === 'running') return false;
-  // Nobody knows how long a pause lasts, and force does not pass it.
+  // A pause has no known end, and force does not override it.
   if ((await lifecycle.pauses()).some((pause) => covers(pause, task.target))) return true;
   for (const before of await goingBefore(lifecycle, task)) if (await waits(lifecycle, before, now)) return true;
   if (task.state === 'waiting' || task.force) return false;
@@ -26,7 +26,7 @@ async function waits(lifecycle: Reader, task: Task, now: number): Promise<boolea
   return Math.max(task.notBefore ?? 0, cooldownUntil) > now + PATIENCE_MS;
 }
 
-/** What it depends on, and the task of its kind that began before it. Whoever waits for one that has ended is about to be notified. */
+/** Its dependencies, and the task of its kind that began before it. A dependent of an ended task is about to be notified. */
 async function goingBefore(
   lifecycle: Reader,
   { id, kind, target, pendingDependencies }: Task,

@@ -5,7 +5,7 @@ import type { Clock } from './ports.ts';
 import { RENEW_EVERY_MS } from './table-items.ts';
 import type { AttemptContext, FenceOptions, Perform } from './task.ts';
 
-/** Kept before the lease's end and before the deadline: what runs then must not be there any more. */
+/** Margin before the lease's end and before the deadline. Nothing may still be running inside this margin. */
 export const RESERVE_MS = 30_000;
 const RENEW_AGAIN_MS = 5_000;
 
@@ -14,9 +14,9 @@ export interface AttemptOptions {
   readonly perform: Perform;
   readonly lifecycle: Pick<Lifecycle, 'renew' | 'baseVersion'>;
   readonly clock: Clock;
-  /** Ends the process at once. Called when a native call may commit under a lease or a time that is over. */
+  /** Ends the process at once. Called when a native call might commit after the lease or the deadline has passed. */
   readonly exit: (error: UpkeepError) => void;
-  /** On the monotonic clock; Infinity where there is none. */
+  /** On the monotonic clock. Infinity without a deadline. */
   readonly deadlineAt: number;
   readonly shutdownSignal?: AbortSignal;
   readonly onProgress?: (line: string) => void;
@@ -28,14 +28,14 @@ export interface AttemptOptions {
  *                                                       ^ lost: abort; with a native call in flight: exit
  */
 
-/** Runs the work of a claim with its lease kept alive, and says how it ended. Never throws for the work's errors. */
+/** Runs the work of a claim, renews its lease, and returns how it ended. Errors of the work never throw. */
 export async function runAttempt(options: AttemptOptions): Promise<AttemptEnd> {
   const { claim, clock, exit } = options;
   const { target } = claim.task;
   const stop = new AbortController();
   let leaseEndsAt = claim.leaseEndsAt;
   let inFlight = 0;
-  /** Lost or ended: the lease is watched and renewed no more, not even by an answer that comes now. */
+  /** The lease is lost or the attempt has ended: no more renewals, not even by an answer that arrives now. */
   let over = false;
   let cancelRenewal = (): void => {};
   let cancelLeaseEnd = (): void => {};
@@ -80,7 +80,7 @@ export async function runAttempt(options: AttemptOptions): Promise<AttemptEnd> {
     cancelRenewal = clock.after(delayMs, () => {
       renewOnce().then(
         () => scheduleRenewal(RENEW_EVERY_MS),
-        // The ledger was not reached, and the lease's end is being watched. After a loss nothing is scheduled.
+        // The ledger was not reached. A timer watches the lease's end. After a loss nothing is scheduled.
         () => scheduleRenewal(RENEW_AGAIN_MS),
       );
     });
@@ -99,7 +99,7 @@ export async function runAttempt(options: AttemptOptions): Promise<AttemptEnd> {
     signal: stop.signal,
     remainingMs: () => Math.max(0, options.deadlineAt - RESERVE_MS - clock.monotonic()),
     async fence({ whileStopping = false }: FenceOptions = {}) {
-      // After a loss nothing may be committed any more, whatever it is for.
+      // After a loss nothing may be committed, for any reason.
       if (over || !whileStopping) stop.signal.throwIfAborted();
       await renewOnce();
       if (over || !whileStopping) assertRunning();
@@ -138,7 +138,7 @@ export async function runAttempt(options: AttemptOptions): Promise<AttemptEnd> {
   }
 }
 
-/** What stopped the work tells more than what the work threw since it was stopped. */
+/** The reason for stopping says more than the error that the stopped work threw. */
 function endAfter(error: unknown, signal: AbortSignal): AttemptEnd {
   const record = errorRecord(error);
   if (!signal.aborted || record.disposition === 'permanent') return { end: 'error', error: record };

@@ -20,7 +20,7 @@ import {
 } from './table-items.ts';
 import { type Health, hasEnded, TASK_KINDS } from './task.ts';
 
-/** For so long after a release the kind that ran last lets another runnable kind go first. */
+/** How long after a release the kind that ran last lets another runnable kind go first. */
 export const TURN_MS = 30_000;
 
 export interface ClaimRequest {
@@ -29,7 +29,7 @@ export interface ClaimRequest {
   readonly holder: string;
 }
 
-/** Answers without a write where that can be said; else takes task and lease in one transaction. */
+/** Decides without a write where possible. Otherwise takes task and lease in one transaction. */
 export function claim(context: LedgerContext, request: ClaimRequest): Promise<ClaimOutcome> {
   return untilWritten<ClaimOutcome>(context, `claim ${request.taskId}`, async () => {
     const record = await findTask(context, request.taskId);
@@ -69,13 +69,13 @@ async function readTableState(context: LedgerContext, { task }: TaskRecord): Pro
   };
 }
 
-/** The claim of this claimId was written and its answer lost: it is renewed, since nobody knows how long that took. */
+/** This claim was written and its answer was lost. It is renewed, because the time since then is unknown. */
 async function adopt(context: LedgerContext, record: TaskRecord, claimId: string): Promise<ClaimOutcome> {
   const held: Claim = { task: record.task, claimId, token: record.token ?? 0, leaseEndsAt: 0 };
   return { outcome: 'claimed', adopted: true, claim: { ...held, leaseEndsAt: await renew(context, held) } };
 }
 
-/** An expired lease is never taken over: its attempt is ended first, then everything is read again. */
+/** An expired lease is never taken over. Its attempt is ended first; then everything is read again. */
 async function meetHolder(context: LedgerContext, target: string, lease: Lease): Promise<ClaimOutcome | 'changed'> {
   const { holder } = lease;
   if (holder && isExpired(holder, context.clock.now(), context.holderGone)) {
@@ -85,13 +85,17 @@ async function meetHolder(context: LedgerContext, target: string, lease: Lease):
   return { outcome: 'busy', reason: `${holder?.kind} task ${holder?.taskId} holds the lease` };
 }
 
-/** The lease is looked at before: a holder that died is ended also on a paused table. `force` does not pass a pause. */
+/** The lease is checked first, so the attempt of a dead holder ends even on a paused table. `force` does not override a pause. */
 async function leavePaused(context: LedgerContext, record: TaskRecord, { by, reason }: Pause): Promise<ClaimOutcome> {
   await holdPaused(context, record);
   return { outcome: 'paused', reason: `${by} paused it: ${reason}` };
 }
 
-async function refuse(context: LedgerContext, { task }: TaskRecord, table: TableState): Promise<ClaimOutcome | undefined> {
+async function refuse(
+  context: LedgerContext,
+  { task }: TaskRecord,
+  table: TableState,
+): Promise<ClaimOutcome | undefined> {
   const now = context.clock.now();
   const until = coolingUntil(task, table.health, now);
   if (until !== undefined) return { outcome: 'cooling', until };
@@ -169,7 +173,7 @@ function becomesCurrent(id: string, { task }: TaskRecord, open: OpenTasks): Writ
   return changeOpen(task.target, task.kind, open, after);
 }
 
-/** The health was read apart from the lease: a cooldown that began in between must not be passed. */
+/** Health and lease were read separately. A cooldown that began in between must not be skipped. */
 function sameCooldown({ task }: TaskRecord, { cooldownUntil }: Health): Write {
   const when = [unchanged('cooldownUntil', cooldownUntil)];
   return { kind: 'check', key: healthKey(task.target, task.kind), when };

@@ -1,7 +1,7 @@
 import type { HOLDER_ATTRIBUTE } from './items.ts';
 import type { Condition, TTL_ATTRIBUTE } from './ports.ts';
 
-/** The attributes that the lifecycle's conditions test. A name that no item has would make a condition false for ever. */
+/** The attributes that conditions test. A condition on a misspelt attribute would be false for ever. */
 export type TestedAttribute =
   | typeof HOLDER_ATTRIBUTE
   | typeof TTL_ATTRIBUTE

@@ -26,7 +26,7 @@ export function waitAfterContention(count: number): number {
   return Math.min(LONGEST_CONTENTION_MS, 30_000 * 2 ** doublings);
 }
 
-/** A queued task's next wake-up comes twice as late as the last, up to 4 hours. */
+/** Each wake-up of a queued task waits twice as long as the one before, up to 4 hours. */
 export function nextWakeStep(stepMs: number): number {
   return Math.min(4 * 3_600_000, stepMs * 2);
 }

@@ -25,8 +25,8 @@ import { hasEnded, type Task } from './task.ts';
 const EDGES_A_PAGE = 100;
 
 /**
- * Tells every dependent that the task has ended, does what else must follow it, and only then gives the task its time
- * to live: history never expires while somebody still waits for it. Safe to repeat.
+ * Notifies every dependent that the task has ended, does what else must follow, and only then gives the task its time
+ * to live: history never expires while a dependent still waits for it. Safe to repeat.
  */
 export async function tellDependents(
   context: LedgerContext,
@@ -58,7 +58,7 @@ export async function tellDependents(
   ]);
 }
 
-/** Takes one ended dependency from one dependent; whoever takes the last one makes it queued. */
+/** Removes one ended dependency from one dependent. Removing the last one makes it queued. */
 export function release(
   context: LedgerContext,
   dependentId: string,
@@ -84,7 +84,7 @@ export function release(
   });
 }
 
-/** The size of the set decides, never a counter: a record that comes twice finds its id gone. */
+/** The size of the set decides, not a counter: a record that arrives twice finds its id gone. */
 function unblock(context: LedgerContext, dependent: Task, endedId: string): Write {
   const last = dependent.pendingDependencies.length === 1;
   const now = context.clock.now();

@@ -1,7 +1,7 @@
 import { UpkeepError } from '../errors.ts';
 import type { Task, TaskKind } from './task.ts';
 
-/** The lease or the attempt belongs to somebody else now: nothing may be committed any more. */
+/** The lease or the attempt belongs to another holder now. Nothing may be committed any more. */
 export function leaseLost(target: string, reason: string): UpkeepError {
   return new UpkeepError(`The lease of ${target} is lost: ${reason}.`, {
     code: 'LEASE_LOST',
@@ -86,7 +86,7 @@ export function metricsMissing(task: Task): UpkeepError {
   });
 }
 
-/** Others changed the same items again and again while this call tried to. */
+/** Others kept changing the items that this call tried to change. */
 export function ledgerBusy(what: string): UpkeepError {
   return new UpkeepError(`The ledger changed under every try to ${what}.`, {
     code: 'LEDGER_BUSY',

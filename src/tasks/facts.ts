@@ -5,7 +5,7 @@ import { type LedgerContext, transact } from './ledger-context.ts';
 import { mergedPage } from './pages.ts';
 import type { Item } from './ports.ts';
 
-/** Keeps an observation unless a newer one is there; false then. */
+/** Keeps an observation. Returns false when a newer one is there. */
 export async function putFacts(
   context: LedgerContext,
   facts: StoredFacts & { readonly need: number },
@@ -33,7 +33,7 @@ export async function getFacts(context: LedgerContext, target: string): Promise<
   return item && readFacts(item);
 }
 
-/** Drops the observation of a table that is gone, unless a newer one is there; false then. */
+/** Drops the observation of a table that is gone. Returns false when a newer one is there. */
 export async function forgetFacts(context: LedgerContext, target: string, observedAt: number): Promise<boolean> {
   const when = [equals('observedAt', observedAt)] as const;
   const result = await transact(context, [{ kind: 'delete', key: factsKey(target), when }]);

@@ -3,12 +3,12 @@ import type { Attributes, AttributeValue, Item, ItemKey } from './ports.ts';
 import { SHARDS, TTL_ATTRIBUTE } from './ports.ts';
 import type { Task, TaskKind, TaskState, WorkResult } from './task.ts';
 
-/** A task with what only the lifecycle needs. */
+/** A task with the fields that only the lifecycle needs. */
 export interface TaskRecord {
   readonly task: Task;
   /** Of the running attempt. */
   readonly claimId?: string;
-  /** Of the attempt that was settled last: how a settle whose answer was lost is known again. */
+  /** Claim id of the attempt that was settled last. It identifies a settle whose answer was lost. */
   readonly settledBy?: string;
   readonly token?: number;
   readonly wakeAt?: number;
@@ -27,7 +27,7 @@ export const RECHECK_AFTER_MS = 15 * 60_000;
 /** Sort keys that the stream's filters look for. */
 export const TASK_SK = 'TASK';
 export const LEASE_SK = 'LEASE';
-/** On a lease that somebody holds, and on no other. */
+/** Present on held leases only. */
 export const HOLDER_ATTRIBUTE = 'holderClaimId';
 
 export const taskKey = (id: string): ItemKey => ({ pk: `TASK#${id}`, sk: TASK_SK });
@@ -40,7 +40,7 @@ export const openKey = (target: string, kind: TaskKind): ItemKey => ({ pk: table
 export const leaseKey = (target: string): ItemKey => ({ pk: tablePk(target), sk: LEASE_SK });
 export const healthKey = (target: string, kind: TaskKind): ItemKey => ({ pk: tablePk(target), sk: `HEALTH#${kind}` });
 export const factsKey = (target: string): ItemKey => ({ pk: tablePk(target), sk: 'FACTS' });
-/** `at` is the start of the attempt, so that a settle that is repeated writes the same key. */
+/** `at` is the start of the attempt, so a repeated settle writes the same key. */
 export const compactionKey = (target: string, at: number, taskId: string): ItemKey => ({
   pk: tablePk(target),
   sk: `${COMPACTION_PREFIX}${sortableTime(at)}#${taskId}`,
@@ -74,7 +74,7 @@ export function shardOf(name: string): string {
 
 export const shards: readonly string[] = Array.from({ length: SHARDS }, (_, index) => String(index));
 
-/** What a task in `queued` has and no other: the entry of the queued index. */
+/** The attributes that only a queued task has: its entry in the queued index. */
 export function queuedAttributes(task: { id: string; kind: TaskKind }, wakeAt: number): Attributes {
   return { queuedShard: `${task.kind}#${shardOf(task.id)}`, wakeAt, wakeStepMs: FIRST_WAKE_UP_MS };
 }
@@ -184,13 +184,13 @@ export function defined<T extends object>(value: T): Defined<T> {
   return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as Defined<T>;
 }
 
-/** An error as the ledger keeps it: a sentence of any length would not fit into an item. */
+/** An error as the ledger keeps it. Long messages are cut, because an item has a size limit. */
 export function storedError(error: ErrorRecord): string {
   const message = error.message.length > 2_000 ? `${error.message.slice(0, 2_000)} …` : error.message;
   return JSON.stringify({ ...error, message });
 }
 
-/** Epoch seconds at which an item written now may go. */
+/** Epoch seconds after which an item written now may be removed. */
 export function ttlSeconds(now: number, keepMs: number): number {
   return Math.ceil((now + keepMs) / 1000);
 }

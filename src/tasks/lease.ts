@@ -32,7 +32,7 @@ export async function renew(context: LedgerContext, claim: Claim): Promise<numbe
   return sentAt + LEASE_MS;
 }
 
-/** The first attempt tables the base version that it begins from; every later one measures from there, too. */
+/** The first attempt stores the base version that it begins from. Later attempts measure from there as well. */
 export async function baseVersion(context: LedgerContext, claim: Claim, current: number): Promise<number> {
   const { id, target } = claim.task;
   const result = await transact(context, [

@@ -6,20 +6,20 @@ import type { Task } from './task.ts';
 
 /** What every rule works with. */
 export type LedgerContext = Required<LifecycleOptions> & {
-  /** Whether `holderGone` can know anything. */
+  /** True when `holderGone` was given. */
   readonly canSeeProcesses: boolean;
 };
 
 const TRIES = 12;
 
-/** Writes with a token of its own: whoever tries again has read again, and writes something else. */
+/** Writes with a new token. A retry reads again and writes something else, so it must not share the token. */
 export function transact(context: LedgerContext, writes: readonly Write[]): Promise<TransactResult> {
   return context.ledger.transact(writes, { clientToken: context.newId() });
 }
 
 /**
- * Repeats read-decide-write until the write was not refused. `attempt` answers 'changed' when somebody changed what it
- * had read. Throws LEDGER_BUSY (contention) when that never ends.
+ * Repeats read, decide and write until the write is accepted. `attempt` returns 'changed' when another writer changed what it
+ * had read. Throws LEDGER_BUSY (contention) after too many tries.
  */
 export async function untilWritten<T>(
   context: LedgerContext,
@@ -80,7 +80,7 @@ export async function readTasks(
   return found;
 }
 
-/** The body of a wake-up: it names the task and carries nothing else that matters. */
+/** The body of a wake-up. It only names the task. */
 export function wakeUpBody(task: Pick<Task, 'id' | 'kind' | 'target'>): string {
   return JSON.stringify({ kind: task.kind, target: task.target, taskId: task.id });
 }

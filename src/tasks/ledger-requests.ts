@@ -1,7 +1,7 @@
 import { UpkeepError } from '../errors.ts';
 import { type ItemKey, MAX_KEYS, MAX_WRITES, type Write } from './ports.ts';
 
-/** What an adapter of the ledger cannot do, whoever asks: LEDGER_REQUEST_INVALID (permanent). */
+/** A request that no adapter of the ledger can carry out: LEDGER_REQUEST_INVALID (permanent). */
 export function ledgerRequestInvalid(message: string, cause?: unknown): UpkeepError {
   return new UpkeepError(message, {
     code: 'LEDGER_REQUEST_INVALID',

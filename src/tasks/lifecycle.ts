@@ -14,7 +14,7 @@ import { readHealth, readLease, readOpen } from './table-items.ts';
 import { type Health, TASK_KINDS, type TaskKind } from './task.ts';
 
 /**
- * Puts the rules together over a ledger and a queue. It keeps nothing itself: any number of them, in any number of
+ * Puts the rules together over a ledger and a queue. It holds no state: any number of instances, in any number of
  * processes, work on one ledger.
  * @example createLifecycle({ ledger, queue, clock, settings, random: Math.random, newId: randomId })
  */

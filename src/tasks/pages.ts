@@ -10,7 +10,7 @@ const CURSOR = /^\d{15}#[\x21-\x7e]{0,200}$/;
 
 /**
  * One page over several partitions of an index, greatest sort value first. The cursor is the last sort value itself,
- * so that a page costs the same wherever it stands.
+ * so a page costs the same wherever it is.
  */
 export async function mergedPage(
   context: LedgerContext,

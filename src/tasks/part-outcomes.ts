@@ -1,6 +1,6 @@
 import { type Disposition, errorRecord, UpkeepError } from '../errors.ts';
 
-/** How one part of an attempt went, for example one shard; `error` is absent when it went well. */
+/** The outcome of one part of an attempt, for example one shard. `error` is absent after success. */
 export interface PartOutcome {
   readonly name: string;
   readonly error?: unknown;

@@ -27,7 +27,7 @@ export function pauseIn(items: readonly (Item | undefined)[]): Pause | undefined
   return item && readPause(item);
 }
 
-/** Nothing of the scope begins from now on; what runs goes on to its end. A second pause of the same scope replaces the first. */
+/** Nothing in the scope starts from now on. Running tasks finish. A second pause of the same scope replaces the first. */
 export async function pause(context: LedgerContext, { scope, by, reason, since }: Pause): Promise<void> {
   await transact(context, [
     { kind: 'put', item: { ...pauseKey(scope), attributes: { scope, by, reason, since } }, when: [] },
@@ -57,8 +57,8 @@ export async function listPauses(ledger: Pick<Ledger, 'query'>): Promise<readonl
 }
 
 /**
- * A paused task has used up its message: it is looked at again each minute, without a message, so that a resume brings it back
- * soon, however long its next wake-up was away.
+ * A paused task has used up its message. It is checked each minute without a message, so a resume brings it back
+ * soon, however far away its next wake-up was.
  */
 export async function holdPaused(context: LedgerContext, { task, wakeAt }: TaskRecord): Promise<void> {
   if (wakeAt === undefined) return;

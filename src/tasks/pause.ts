@@ -2,7 +2,7 @@
 export interface Pause {
   /** `*`, or a canonical URI without a slash at its end. */
   readonly scope: string;
-  /** Who paused it. */
+  /** The person or program that paused it. */
   readonly by: string;
   readonly reason: string;
   /** Epoch milliseconds. */

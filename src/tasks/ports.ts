@@ -105,7 +105,7 @@ export interface Page<T> {
 }
 
 /**
- * The durable table of tasks, leases and facts, shaped like one DynamoDB table.
+ * The durable record of tasks, leases and facts, shaped like one DynamoDB table.
  * `get`, `getMany` and `query` are consistent; `queryIndex` is a hint that may be stale in both directions.
  * An adapter repeats conflicts between transactions itself, with jitter and the same client token; it throws
  * LEDGER_UNAVAILABLE (contention) when it cannot tell whether the write was done.
@@ -131,7 +131,7 @@ export interface Ledger {
 /** Epoch seconds after which an item may be removed by the ledger itself. */
 export const TTL_ATTRIBUTE = 'removeAfter';
 
-/** One change of one item. It says which key to look at; the images only spare useless reads. */
+/** One change of one item. It names the key to read; the images only avoid useless reads. */
 export interface ChangeRecord {
   readonly key: ItemKey;
   readonly change: 'insert' | 'modify' | 'remove';
@@ -141,7 +141,7 @@ export interface ChangeRecord {
   readonly after?: Item;
 }
 
-/** Changes in order, at least once: what was read and not marked handled is read again. */
+/** Changes in order, at least once. A record that was read and not marked handled is read again. */
 export interface ChangeFeed {
   read(limit: number): Promise<{ readonly records: readonly SequencedRecord[] }>;
   /** Moves the cursor behind `sequence`; call it after the handling. */
@@ -180,7 +180,7 @@ export interface DeadLetter {
   readonly deadAt: number;
 }
 
-/** A dead letter that cannot be removed after its message was sent stays where it is: of one task id, it is the same task. */
+/** If a dead letter cannot be removed after its message was sent, it stays. Both have one task id, so they are one task. */
 export type RedriveOutcome = 'sent' | 'sent, dead letter stays' | 'not found';
 
 /** The dead letters of every queue; what an operator needs. Errors of all calls: QUEUE_UNAVAILABLE, LEDGER_UNAVAILABLE (contention). */

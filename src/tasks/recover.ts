@@ -27,12 +27,12 @@ import { concurrencyCap, hasEnded, TASK_KINDS, type Task, type TaskKind } from '
 
 /** What one run looks at, per index and shard; the rest is due again a minute later. */
 const AT_MOST = 100;
-/** An ended task is notified about by the stream; only one that it forgot is handled here. */
+/** The stream notifies the dependents of an ended task. Only tasks that it missed are handled here. */
 const NOTIFIED_WITHIN_MS = 60_000;
 
 type Counter = { count: number };
 
-/** The minute's repair: whatever message, record or process was lost, its task is moved on from here. */
+/** The repair of each minute. It moves every task on whose message, record or process was lost. */
 export async function recover(context: LedgerContext): Promise<RecoverReport> {
   const errors: ErrorRecord[] = [];
   const ended = { count: 0 };
@@ -45,7 +45,7 @@ export async function recover(context: LedgerContext): Promise<RecoverReport> {
       if (done) counter.count += 1;
       return done;
     } catch (error) {
-      // One item that cannot be handled must not keep the others from being so; it is reported and stays due.
+      // One item that cannot be handled must not block the others. It is reported and stays due.
       errors.push(errorRecord(error));
       return false;
     }
@@ -77,7 +77,7 @@ export async function recover(context: LedgerContext): Promise<RecoverReport> {
   };
 }
 
-/** Where a gone process can be told from a live one, every held lease is looked at, else only the expired ones. */
+/** Where a dead process can be detected, every held lease is checked; elsewhere only expired ones. */
 function leaseLimit(context: LedgerContext, now: number): number {
   return context.canSeeProcesses ? Number.MAX_SAFE_INTEGER : now - EXPIRY_GRACE_MS;
 }
@@ -133,7 +133,7 @@ async function wakeAgain(context: LedgerContext, hint: Item): Promise<boolean> {
   const cooling = coolingUntil(task, health, now);
   const next =
     cooling === undefined ? { wakeAt: now + wakeStepMs, wakeStepMs: nextWakeStep(wakeStepMs) } : { wakeAt: cooling };
-  // Written before it is sent: two recovers at once send one message, and a lost one costs a step.
+  // Written before it is sent: two recovers at once send one message. A lost message costs one step.
   const result = await transact(context, [
     {
       kind: 'update',
@@ -155,13 +155,13 @@ async function notifyAgain(context: LedgerContext, hint: Item): Promise<boolean>
   return true;
 }
 
-/** A waiting task is rechecked from its dependencies' own records, whatever became of edges and records of the stream. */
+/** A waiting task is rechecked from its dependencies' own records, not from edges or stream records. */
 async function recheck(context: LedgerContext, hint: Item): Promise<boolean> {
   const item = await context.ledger.get({ pk: hint.pk, sk: hint.sk });
   const task = item && readTask(item).task;
   if (task?.state !== 'waiting') return false;
   const now = context.clock.now();
-  // First its next time, so that those that go on waiting never hide the others.
+  // The next recheck time is written first, so tasks that keep waiting never hide the others.
   await transact(context, [
     {
       kind: 'update',

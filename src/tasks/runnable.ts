@@ -3,10 +3,10 @@ import type { LedgerContext } from './ledger-context.ts';
 import { readHealth, readOpen } from './table-items.ts';
 import type { Health, Task, TaskKind } from './task.ts';
 
-/** Clocks of two machines differ a little; an attempt may begin so much before its time. */
+/** Tolerance for clocks of two machines that differ: an attempt may start this much early. */
 const CLOCK_TOLERANCE_MS = 1_000;
 
-/** When the task may run, as far as its own waiting time and its kind's cooldown say; undefined: now. */
+/** When the task may run by its own waiting time and its kind's cooldown. Undefined means now. */
 export function coolingUntil(task: Task, health: Health, now: number): number | undefined {
   if (task.force) return undefined;
   const until = Math.max(task.notBefore ?? 0, health.cooldownUntil ?? 0);

@@ -17,7 +17,7 @@ import type { Attributes, AttributeValue, Write } from './ports.ts';
 import { changeOpen, failedAgain, type OpenTasks, succeeded } from './table-items.ts';
 import type { Health, Task, TaskState, WorkResult } from './task.ts';
 
-/** `lost`: the holder did not come back. Its claim must never look like one that was settled. */
+/** `lost`: the holder did not return. Its claim must never look like a settled one. */
 export type EndOfAttempt = AttemptEnd | { readonly end: 'lost'; readonly error: ErrorRecord };
 
 export interface EndInput {
@@ -36,13 +36,13 @@ export interface EndInput {
 export interface EndPlan {
   readonly state: TaskState;
   readonly notBefore?: number;
-  /** The task as it is afterwards, if that is its end. */
+  /** The task after the settle, if the settle ended it. */
   readonly ended?: Task;
-  /** TASK, OPEN, HEALTH and the metrics; the lease is the caller's. */
+  /** TASK, OPEN, HEALTH and the metrics. The caller writes the lease. */
   readonly writes: readonly Write[];
 }
 
-/** Decides how an attempt ends: done, again later, or failed; with what that means for the health of the kind. */
+/** Decides how an attempt ends (done, retry later, or failed) and what that means for the health of its kind. */
 export function planEnd(input: EndInput): EndPlan {
   const { end } = input;
   if (end.end === 'done') return planDone(input, end.result);
@@ -83,7 +83,7 @@ function planContention(input: EndInput, error: ErrorRecord): EndPlan {
 function planFailure(input: EndInput, error: ErrorRecord): EndPlan {
   const { record, health, now, settings } = input;
   const { task } = record;
-  // A failure of another task says nothing about how this kind fares here.
+  // A failed dependency says nothing about the health of this kind.
   if (error.code === 'DEPENDENCY_FAILED') return failed(input, error, {}, []);
   const { waitMs, cooldown } = waitAfterFailure(health.streak + 1, settings.taskCooldownAfterFailures);
   const until = now + waitMs;
@@ -129,7 +129,7 @@ function partialOf({ partial }: WorkResult): Pick<Task, 'partial'> {
   return partial === undefined ? {} : { partial };
 }
 
-/** What every ended task has until its dependents were notified. */
+/** The attributes of an ended task until its dependents are notified. */
 export function endedAttributes(id: string, now: number): Attributes {
   return { endedAt: now, unnotifiedShard: shardOf(id) };
 }

@@ -12,7 +12,7 @@ import { hasEnded, type TaskKind } from './task.ts';
 
 /**
  * Ends the attempt: task, lease, OPEN, health, metrics and follow-up in one transaction. Throws LEASE_LOST when the
- * attempt is another's by now. A second settle of the same claim is answered from what the first one wrote.
+ * attempt belongs to another claim. A second settle of the same claim returns what the first one wrote.
  */
 export function settle(context: LedgerContext, claim: Claim, asked: AttemptEnd): Promise<Settlement> {
   const { id, target, kind } = claim.task;
@@ -64,7 +64,7 @@ function withMetrics(claim: Claim, end: AttemptEnd): AttemptEnd {
 interface FollowUp {
   readonly plan: AdmissionPlan;
   readonly writes: readonly Write[];
-  /** Set when OPEN is the ending task's own, which its end has to write. */
+  /** Set when OPEN belongs to the ending task, whose end must write it. */
   readonly openAfter?: OpenTasks;
 }
 

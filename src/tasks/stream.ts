@@ -19,8 +19,8 @@ import { type Lease, readLease } from './table-items.ts';
 import { hasEnded, MAX_ID_LENGTH, TASK_KINDS, type Task } from './task.ts';
 
 /**
- * Acts on one change. The record only says where to look: the item is read again, and what follows is conditional, so
- * that a record that comes late, twice or alone does no harm. What the ledger removed by time is no event.
+ * Acts on one change. The record only names the item. The item is read again and every write is conditional, so
+ * a record that arrives late, twice or alone does no harm. Removal by time to live is not an event.
  */
 export async function onRecord(context: LedgerContext, record: ChangeRecord): Promise<void> {
   const { key } = record;
@@ -40,14 +40,14 @@ async function onTask(context: LedgerContext, record: ChangeRecord): Promise<voi
   else if (hasEnded(task.state)) await notifyDependents(context, found);
 }
 
-/** False when the images show that the task neither changed its state nor was forced: most records are such. */
+/** False when the images show no change of state and no force. Most records are like that. */
 function mayHaveBecome({ before, after }: ChangeRecord): boolean {
   if (!before || !after) return true;
   const forced = after.attributes.force === true && before.attributes.force !== true;
   return forced || before.attributes.state !== after.attributes.state;
 }
 
-/** The index run is asked for here, too: the record of the metrics may have been lost, the ended task is found again. */
+/** The index run is requested here as well: the record of the metrics may be lost, but the ended task is found again. */
 export function notifyDependents(context: LedgerContext, record: TaskRecord): Promise<void> {
   const { task } = record;
   const compaction = task.kind === 'Compact' && task.state === 'done' ? task.result?.compaction : undefined;
@@ -58,14 +58,14 @@ export function notifyDependents(context: LedgerContext, record: TaskRecord): Pr
 async function onCompaction(context: LedgerContext, record: ChangeRecord): Promise<void> {
   const item = await context.ledger.get(record.key);
   if (!item) return;
-  // No IndexId can do anything for a table without a key.
+  // A table without a key needs no IndexId.
   if (item.attributes.indexable === false) return;
   const get = reader(item.attributes);
   const task = { id: get.text('taskId'), target: get.text('target') };
   await indexAfter(context, task, get.number('fragmentsAdded') ?? 0);
 }
 
-/** One index run for each compaction that added fragments: its id is derived, so that asking again changes nothing. */
+/** One index run for each compaction that added fragments. Its id is derived, so a second request changes nothing. */
 async function indexAfter(
   context: LedgerContext,
   compaction: Pick<Task, 'id' | 'target'>,
@@ -81,7 +81,7 @@ async function indexAfter(
   });
 }
 
-/** A wake-up carries the id, and a message takes none that is longer than MAX_ID_LENGTH. */
+/** A wake-up carries the id, and a message accepts at most MAX_ID_LENGTH characters. */
 function indexAfterId(compactionId: string): string {
   const id = `index-after-${compactionId}`;
   return id.length <= MAX_ID_LENGTH ? id : `index-after-${createHash('sha256').update(compactionId).digest('hex')}`;
@@ -96,7 +96,7 @@ async function onLease(context: LedgerContext, { key, before, after }: ChangeRec
   for (const task of tasks) await sendWakeUp(context, task, turnOf(context, task, lease, tasks.length));
 }
 
-/** The kind that ran last would be sent away while another is runnable: its wake-up comes when its turn does. */
+/** While another kind is runnable, the kind that ran last would be turned away. Its wake-up is sent for its turn. */
 function turnOf(context: LedgerContext, task: Task, lease: Lease, runnable: number): number {
   if (runnable < 2 || lease.lastKind !== task.kind) return 0;
   return restOf(context, (lease.releasedAt ?? 0) + TURN_MS);

@@ -1,6 +1,6 @@
 import type { Ledger } from './ports.ts';
 
-/** Where a kind of sweep goes on that ran out of time before it had seen every table. */
+/** Where a sweep continues after one of its kind ran out of time. */
 export interface SweepCursor {
   /** The first table that the last sweep of this kind left out; undefined when it saw all. */
   read(sweep: string): Promise<string | undefined>;

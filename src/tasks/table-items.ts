@@ -76,7 +76,7 @@ export function isExpired(holder: LeaseHolder, now: number, holderGone: (process
   return now > holder.expiresAt + EXPIRY_GRACE_MS || holderGone(holder.process);
 }
 
-/** Takes a lease that nobody holds, if it is still as it was read. */
+/** Takes a free lease, if it is unchanged since it was read. */
 export function takeLease(target: string, lease: Lease, holder: LeaseHolder): Write {
   const sameToken = unchanged('token', lease.token === 0 ? undefined : lease.token);
   return {
@@ -97,7 +97,7 @@ export function takeLease(target: string, lease: Lease, holder: LeaseHolder): Wr
   };
 }
 
-/** Clears the holder. The item stays for ever: its token must never begin again. */
+/** Clears the holder. The item is never deleted, because its token must never restart. */
 export function releaseLease(target: string, set: Attributes, when: readonly Condition[]): Write {
   return { kind: 'update', key: leaseKey(target), set, remove: HOLDER_ATTRIBUTES, when };
 }
@@ -117,7 +117,7 @@ export function succeeded(target: string, kind: TaskKind, success: NonNullable<H
   };
 }
 
-/** After a counted failure; refused when the streak is no longer the one that was read, so that no failure is lost. */
+/** After a counted failure. Refused when the streak has changed since it was read, so no failure is lost. */
 export function failedAgain(
   health: Health,
   cooldownUntil: number | undefined,

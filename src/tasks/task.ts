@@ -1,19 +1,19 @@
 import type { ErrorRecord } from '../errors.ts';
 
-/** What a task does. Each kind has a queue (a queue with its own concurrency) of the same name. */
+/** What a task does. Each kind has a queue of its own, with its own concurrency. */
 export const TASK_KINDS = ['Compact', 'IndexId', 'MergeWal', 'OptimizeIndices', 'Prune'] as const;
 
 export type TaskKind = (typeof TASK_KINDS)[number];
 
-/** Ids are 1 to so many printable ASCII characters without spaces. */
+/** Ids have 1 to MAX_ID_LENGTH printable ASCII characters, without spaces. */
 export const MAX_ID_LENGTH = 200;
 
 /** `waiting` (a dependency is not done) -> `queued` -> `running` -> `done` | `failed`; a retry goes back to `queued`. */
 export type TaskState = 'waiting' | 'queued' | 'running' | 'done' | 'failed';
 
-/** What somebody asks for. Requests of the same kind and target join one task. */
+/** A request for work. Requests of the same kind and target join one task. */
 export interface TaskRequest {
-  /** Names the request; the same id asked twice is the same request. Without it a request has no memory of its own. */
+  /** Names the request: the same id twice is the same request. Without an id, a repeated request is a new one. */
   readonly taskId?: string;
   readonly kind: TaskKind;
   /** Canonical URI of the table. */
@@ -58,7 +58,7 @@ export interface Task {
   /** Start of the newest attempt. */
   readonly attemptStartedAt?: number;
   readonly endedAt?: number;
-  /** Why the result is only a part of what was asked; the rest is another task's. */
+  /** Why only a part was done. The rest belongs to another task. */
   readonly partial?: string;
 }
 
@@ -71,7 +71,7 @@ export interface WorkResult {
   readonly rewroteNothing: boolean;
   readonly versionBefore: number;
   readonly versionAfter: number;
-  /** What could not be done while the rest was: kept with the kind's health, so that `status` names it. */
+  /** What could not be done while the rest was. Kept with the kind's health, so `status` shows it. */
   readonly problems?: readonly Problem[];
   readonly metrics: Readonly<Record<string, number>>;
   /** Required for kind Compact: its metrics exist if and only if it is done. */
@@ -79,7 +79,7 @@ export interface WorkResult {
   readonly proof: Readonly<Record<string, unknown>>;
 }
 
-/** One part of a table that an attempt had to leave as it was. */
+/** One part of a table that an attempt could not change. */
 export interface Problem extends ErrorRecord {
   /** What it is about: the name of an index. */
   readonly subject: string;
@@ -94,11 +94,11 @@ export interface CompactionMetrics {
   readonly versionBefore: number;
   readonly versionAfter: number;
   readonly strategy: 'optimize' | 'bounded' | 'none';
-  /** False when the table has no key that an index could stand on: no IndexId follows then. */
+  /** False when the table has no key that can be indexed. No IndexId follows then. */
   readonly indexable?: boolean;
 }
 
-/** How one kind fares on one target. Only a settle (or the end of a lost attempt) writes it. */
+/** The health of one kind on one target. Only a settle, or the end of a lost attempt, writes it. */
 export interface Health {
   readonly kind: TaskKind;
   readonly target: string;
@@ -122,7 +122,7 @@ export interface FenceOptions {
   readonly whileStopping?: boolean;
 }
 
-/** What the work of one attempt gets. */
+/** The input of one attempt's work. */
 export interface AttemptContext {
   readonly task: Task;
   /** 1 for the first attempt. */
@@ -132,20 +132,20 @@ export interface AttemptContext {
   /** Milliseconds to the deadline less the 30 s kept for the settle; Infinity where there is no deadline. */
   remainingMs(): number;
   /**
-   * Call before every commit: renews the lease by a write. Throws LEASE_LOST (contention) when it is another's, and the
-   * signal's reason once it has aborted. With `whileStopping` only a lost lease stops it: for the one commit that takes
-   * back what the attempt left in the table.
+   * Call before every commit. Renews the lease by a write. Throws LEASE_LOST (contention) when another holder has it, and the
+   * signal's reason once it has aborted. With `whileStopping` only a lost lease stops it: for the one commit that removes
+   * what the attempt left in the table.
    */
   fence(options?: FenceOptions): Promise<void>;
-  /** Tables `current` if this is the task's first attempt; answers the base version of the first attempt. */
+  /** Stores `current` if this is the task's first attempt, and returns the base version of the first attempt. */
   baseVersion(current: number): Promise<number>;
-  /** Runs a native call that the hard exit must know of. Starts nothing once the signal has aborted. */
+  /** Runs a native call. The hard exit waits for none of them. Starts nothing once the signal has aborted. */
   native<T>(run: () => Promise<T>): Promise<T>;
-  /** One line for whoever watches. */
+  /** One line of progress. */
   progress(line: string): void;
 }
 
-/** Does the work of a task. Throws an UpkeepError, or anything: then it counts as a failure `UNEXPECTED`. */
+/** Does the work of a task. Throws an UpkeepError; any other error counts as the failure `UNEXPECTED`. */
 export type Perform = (context: AttemptContext) => Promise<WorkResult>;
 
 /** True for `done` and `failed`. */
@@ -170,7 +170,7 @@ const CAPS: Readonly<Record<TaskKind, keyof ConcurrencyCaps>> = {
   Prune: 'pruneConcurrency',
 };
 
-/** The one place that says which setting caps a queue: for the messages of recover and for the functions of a deployment. */
+/** Which setting caps each kind. Used for the messages of recover and for the functions of a deployment. */
 export function concurrencyCap(kind: TaskKind, settings: ConcurrencyCaps): number {
   return settings[CAPS[kind]];
 }

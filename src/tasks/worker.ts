@@ -7,7 +7,7 @@ import { parseMessage } from './message.ts';
 import type { Clock, Delivery, TaskQueue } from './ports.ts';
 import type { Perform, Task, TaskRequest } from './task.ts';
 
-/** A message that names a dependency nobody knows is tried again until it is so old. */
+/** How long a message with an unknown dependency is retried. */
 export const UNKNOWN_DEPENDENCY_MS = 15 * 60_000;
 const TRIES = 5;
 
@@ -29,25 +29,25 @@ export interface WorkerOptions {
   readonly queue: Pick<TaskQueue, 'deadLetter'>;
   readonly clock: Clock;
   readonly perform: Perform;
-  /** Answers the canonical target; throws a typed error for a bad one, TARGET_OUTSIDE_ROOTS for one of other roots. */
+  /** Returns the canonical target. Throws a typed error for a bad one, and TARGET_OUTSIDE_ROOTS outside the roots. */
   readonly canonicalTarget: (target: string) => string | Promise<string>;
   readonly newId: () => string;
   /** Names this process in the lease. */
   readonly holder: string;
-  /** Ends the process at once, without waiting for anything. */
+  /** Ends the process at once. */
   readonly exit: (error: UpkeepError) => void;
   readonly onEvent?: (event: WorkerEvent) => void;
 }
 
 export interface DeliveryOptions {
-  /** Aborts when the process shuts down: a running task goes back to queued at once and is not counted. */
+  /** Aborts when the process shuts down. A running task goes back to queued at once, and the attempt is not counted. */
   readonly signal?: AbortSignal;
-  /** Milliseconds until the process is stopped from outside; no deadline without it. */
+  /** Milliseconds until the process is stopped from outside. Without it there is no deadline. */
   readonly remainingMs?: () => number;
 }
 
 export interface Worker {
-  /** Never throws for a bad message or failed work; throws only when not even a dead letter could be written. */
+  /** Bad messages and failed work do not throw. Throws only when a dead letter could not be written. */
   handleDelivery(delivery: Delivery, options?: DeliveryOptions): Promise<DeliveryOutcome>;
 }
 
@@ -98,15 +98,15 @@ export function createWorker(worker: WorkerOptions): Worker {
       }
       return await run(outcome.claim, perform, options);
     } catch (error) {
-      // The ledger was not reached. The message comes again, and what was begun is ended by recover.
+      // The ledger was not reached. The message returns, and recover ends the attempt.
       report('retry', errorRecord(error).message, task);
       return 'retry-later';
     }
   }
 
   /**
-   * A wake-up of a task that is there already needs no dead letter. A target outside the roots is another process's, which
-   * is woken itself; one that is wrong or gone ends its task, or the task would be woken for ever.
+   * A wake-up for a known task needs no dead letter. A target outside the roots belongs to another process, which
+   * is woken as well. A wrong or missing target ends its task, which would otherwise be woken for ever.
    */
   async function buryMessage(delivery: Delivery, message: TaskRequest, error: unknown): Promise<DeliveryOutcome> {
     const { code, disposition } = errorRecord(error);
@@ -125,7 +125,7 @@ export function createWorker(worker: WorkerOptions): Worker {
     return attempt(delivery, task, () => Promise.reject(error), {});
   }
 
-  /** A message that can never become a task is kept for a person, with the reason, instead of coming again for hours. */
+  /** A message that can never become a task is kept for a person, with the reason, instead of returning for hours. */
   async function refuse(delivery: Delivery, error: unknown): Promise<DeliveryOutcome> {
     const { code, message, disposition } = errorRecord(error);
     const age = worker.clock.now() - delivery.sentAt;
@@ -140,7 +140,7 @@ export function createWorker(worker: WorkerOptions): Worker {
     return 'acknowledge';
   }
 
-  /** Asks again under the same claimId when the answer was lost: a claim that was written is adopted then. */
+  /** Repeats the claim under the same claimId when the answer was lost. A claim that was written is adopted. */
   function claimSurely(taskId: string, claimId: string): Promise<ClaimOutcome> {
     return surely(() => lifecycle.claim({ taskId, claimId, holder: worker.holder }));
   }
