@@ -23,9 +23,8 @@ function mostAtOnce(tasks: readonly TaskReport[]): number {
 describe('tables that wait for a merge', () => {
   it.each([
     // Throttled messages are hidden for the queue's visibility timeout: those of a queue that no event source holds back.
-    { cap: 1, tables: 4, minutes: 90 },
-    { cap: 2, tables: 10, minutes: 1 },
-    { cap: 4, tables: 14, minutes: 1 },
+    { cap: 1, tables: 3, minutes: 90 },
+    { cap: 3, tables: 12, minutes: 1 },
   ])(
     '$tables with a cap of $cap: never more at once, none among the dead letters, all done within $minutes min',
     async (the) => {
